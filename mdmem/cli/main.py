@@ -1,0 +1,63 @@
+"""The command group: names each command and imports its file only when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from mdmem import __version__
+
+# name -> (module:attribute, one-line help shown in the list of commands)
+COMMANDS: dict[str, tuple[str, str]] = {}
+# Names that people know from elsewhere, kept out of the list.
+HIDDEN: dict[str, tuple[str, str]] = {}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported on first use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        entry = COMMANDS.get(name) or HIDDEN.get(name)
+        if entry is None:
+            return None
+        module, _, attribute = entry[0].partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="mdmem", message="%(prog)s %(version)s")
+@click.option("-C", "directory", metavar="DIR", help="Use the store that DIR is in, instead of looking upwards from here.")
+@click.pass_context
+def group(ctx: click.Context, directory: str | None) -> None:
+    """A memory for coding agents, kept in a git repository of markdown files.
+
+    \b
+    Examples:
+      mdmem init ~/memory
+      mdmem remember decision "We stay with PostgreSQL 16" --tags database
+      mdmem recall "which database do we use"
+    """
+    ctx.obj = {"directory": directory}
+
+
+def run(args: list[str]) -> int:
+    """Run one command line; returns the exit code. Never raises."""
+    from mdmem.cli.output import guarded
+
+    return guarded(group, args)
+
+
+def main(**_: Any) -> None:  # pragma: no cover - for `python -m mdmem.cli.main`
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""Questions asked of the relation graph: blockers, diff, reconcile, pictures."""

@@ -1,0 +1,1 @@
+"""Claude Code's events: parse the payload, call one service, print one JSON object or nothing."""

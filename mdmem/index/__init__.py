@@ -1,0 +1,1 @@
+"""Derived search state: catalog, edges, text, vectors, refresh. All of it can be deleted."""

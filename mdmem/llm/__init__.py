@@ -1,0 +1,1 @@
+"""One small interface to a language model, with four back ends."""

@@ -1,0 +1,1 @@
+"""What happens to a memory: remember, set, forget, lifecycle, capture, consolidate."""

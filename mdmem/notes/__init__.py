@@ -1,0 +1,1 @@
+"""Notes as files: frontmatter, schema, names, redaction, the folder. Knows no git and no index."""

@@ -1,0 +1,1 @@
+"""From a question to notes: query, streams, fuse, adjust, diversify, pack."""

@@ -1,0 +1,1 @@
+"""Git: the runner, history, merge, sync, leases. The only place that runs git."""

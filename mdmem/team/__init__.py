@@ -1,0 +1,1 @@
+"""Agents working together: tasks, messages, sessions, agents, handoff."""

@@ -1,0 +1,56 @@
+"""Options and fixtures that every test shares."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--e2e", action="store_true", help="also run tests that need real outside programs")
+    parser.addoption("--nightly", action="store_true", help="also run the long forms")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for option in ("e2e", "nightly"):
+        if not config.getoption("--" + option):
+            skip = pytest.mark.skip(reason=f"run with --{option}")
+            for item in items:
+                if option in item.keywords:
+                    item.add_marker(skip)
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give each test its own HOME, XDG folders and git configuration."""
+    home = tmp_path_factory.mktemp("home")
+    for name in list(os.environ):
+        if name.startswith(("MDMEM_", "GIT_", "CLAUDE")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / ".local/share"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / ".cache"))
+    runtime = home / "run"
+    runtime.mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / ".gitconfig"))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("MDMEM_SERVE", "off")
+    (home / ".gitconfig").write_text("[user]\n\tname = Test\n\temail = test@example.org\n[init]\n\tdefaultBranch = main\n")
+    return home
+
+
+@pytest.fixture
+def data_dir() -> Path:
+    """The folder of benchmark data beside the checkout; skips where it is absent."""
+    named = os.environ.get("MDMEM_TEST_DATA")
+    places = [Path(named)] if named else []
+    here = Path(__file__).resolve()
+    places += [parent / "shared" / "data" for parent in here.parents]
+    for place in places:
+        if (place / "locomo_dev.json").is_file():
+            return place
+    pytest.skip("the benchmark data folder is not beside this checkout (set MDMEM_TEST_DATA)")
