@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent / "mdmem"
-GROUND = {"errors", "config", "locks", "clock", "tokens", "notes", "__init__"}
+GROUND = {"errors", "config", "identity", "locate", "locks", "clock", "tokens", "notes", "__init__"}
 LEVEL = dict.fromkeys(GROUND, 0)
 LEVEL.update(dict.fromkeys(("repo", "index", "llm"), 1))
 LEVEL["store"] = 2

@@ -1,0 +1,131 @@
+"""The store: the one object that a face opens. Hands out folder, git and index, each on first use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mdmem.clock import Clock, SystemClock
+from mdmem.config import Config, data_home, load_config
+from mdmem.errors import Refused
+from mdmem.identity import Identity, who
+from mdmem.locate import OWNED, Location, find, project_name
+
+if TYPE_CHECKING:
+    from mdmem.index.index import Index
+    from mdmem.notes.folder import Folder
+    from mdmem.repo.git import Git
+
+
+class Store:
+    """An opened store. Opening reads two small files and starts no process."""
+
+    def __init__(self, location: Location, config: Config, clock: Clock, cwd: Path) -> None:
+        self.location = location
+        self.config = config
+        self.clock = clock
+        self.cwd = cwd
+        self.root = location.root
+        self.mode = location.mode
+        self.trusted = location.trusted
+        self.state_dir = location.state_dir
+        self.common_state_dir = location.common_state_dir
+        self.notices: list[str] = [*location.notices, *config.notices]
+
+    @classmethod
+    def open(
+        cls,
+        directory: str | os.PathLike[str] | None = None,
+        *,
+        need: str = "read",
+        cwd: Path | None = None,
+        clock: Clock | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Store:
+        """Return the store to use (see locate.find). `need="write"` raises Refused for a store that is not trusted."""
+        location = find(directory, cwd)
+        if need == "write" and not location.trusted:
+            raise untrusted(location)
+        return cls(location, load_config(location.root, options), clock or SystemClock(), cwd or Path.cwd())
+
+    def writable(self) -> Store:
+        """Return self; raises Refused when the store is not trusted."""
+        if not self.trusted:
+            raise untrusted(self.location)
+        return self
+
+    @property
+    def lock_path(self) -> Path:
+        """The lock that every writer of notes takes."""
+        return self.common_state_dir / "write.lock"
+
+    @property
+    def owned(self) -> tuple[str, ...]:
+        """The folders, relative to the root, that are ours: all of it ('',), or the known ones in a code repository."""
+        return ("",) if self.mode == "dedicated" else OWNED
+
+    @property
+    def data_dir(self) -> Path:
+        """The user's own folder of what must outlive the clone."""
+        return data_home()
+
+    @cached_property
+    def identity(self) -> Identity:
+        """Agent and device in force."""
+        return who(self.config)
+
+    @cached_property
+    def folder(self) -> Folder:
+        """The notes on disk; the only writer."""
+        from mdmem.notes.folder import Folder
+
+        return Folder(self.root, self.owned, self.lock_path)
+
+    @cached_property
+    def git(self) -> Git:
+        """The hardened git runner at the top of the work tree."""
+        from mdmem.repo.git import Git
+
+        return Git(self.location.git.top)
+
+    @cached_property
+    def index(self) -> Index:
+        """Catalog, text and vectors; opened on first use."""
+        from mdmem.index.index import Index
+
+        return Index(self)
+
+    def to_git(self, path: str) -> str:
+        """Return a path of the store as git names it (relative to the top of the work tree)."""
+        return f"{self.location.prefix}/{path}" if self.location.prefix else path
+
+    def from_git(self, path: str) -> str | None:
+        """Return a path that git names as one of the store, None when it lies outside."""
+        prefix = self.location.prefix
+        if not prefix:
+            return path
+        return path[len(prefix) + 1 :] if path.startswith(prefix + "/") else None
+
+    @cached_property
+    def default_scope(self) -> str:
+        """`project:NAME` when called inside another repository, else `shared`."""
+        if self.mode == "embedded":
+            return "shared"
+        start = Path(os.path.realpath(self.cwd))
+        if start == self.root or self.root in start.parents:
+            return "shared"
+        name = project_name(start)
+        return f"project:{name}" if name else "shared"
+
+
+def untrusted(location: Location) -> Refused:
+    """Return the error for writing to a store that this user's mdmem neither made nor cloned."""
+    return Refused(
+        f"the store at {location.root} is not trusted",
+        why="mdmem on this machine neither made nor cloned it, so it is only read",
+        hint=f"look at it, then: mdmem -C {location.root} trust",
+        code="untrusted",
+    )
