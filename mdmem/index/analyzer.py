@@ -1,0 +1,221 @@
+"""Text to terms: the one analyzer of notes and queries. Knows no engine; `words` wraps it for Whoosh's parser.
+
+- English words are stemmed (Porter 2), case and width are folded (NFKC, casefold), Latin and Greek accents dropped.
+- Chinese, Japanese and Korean runs give each character and each pair, so that one-character and longer words match.
+- Thai, Lao, Khmer and Burmese, which do not put spaces between words, give the run and its pairs of syllable clusters.
+- An identifier gives its exact form and its parts: `v1.2.3` → v1.2.3, 1.2.3, 1.2; `snake_case` → snake_case, snake, case.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from functools import lru_cache
+from itertools import chain, pairwise
+
+# Goes into the header of the text index: a change rebuilds it.
+VERSION = 1
+LIMIT = 64  # characters of a term; longer ones are cut, in notes and queries alike
+_CACHED = 48  # longer chunks are rare and stay out of the cache
+_ENTRIES = 200_000
+
+_SIGIL = r"(?:(?<![\w#@$.-])(?:[#@$.]|--)(?=\w))?"
+_JOIN = r"[-./:@\\+#~'’=&%]{1,3}"
+_TAIL = r"(?:\+\+|\#)?(?!\w)"
+_ASCII = re.compile(rf"{_SIGIL}[A-Za-z0-9_]+(?:{_JOIN}[A-Za-z0-9_]+)*(?:{_TAIL})?")
+
+_CJK = (
+    "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u3131-\u318e\u31a0-\u31bf\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u1100-\u11ff\uac00-\ud7a3\U00020000-\U000323af"
+)
+_UNSPACED = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u1780-\u17d3"
+_EMOJI = "\U0001f000-\U0001faff"
+_IS_CJK = re.compile(f"[{_CJK}]")
+_IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
+# Joiners, soft hyphens, variation selectors and byte order marks say nothing about the word.
+_INVISIBLE = dict.fromkeys(
+    [0xAD, 0x34F, 0x180E, *range(0x200B, 0x2010), *range(0x2060, 0x2065), *range(0xFE00, 0xFE10), 0xFEFF]
+)
+
+
+@lru_cache(maxsize=1)
+def _wide() -> re.Pattern[str]:
+    """Return the pattern for text beyond ASCII (built on first use: 65,536 category look-ups, some 10 ms)."""
+    breaks: list[str] = []
+    symbols: list[str] = []
+    for start, end, group in _runs():
+        (symbols if group == "S" else breaks).append(_range(start, end))
+    word = f"[^\\s\\x00-/:-@\\[-^`{{-\\x7f{''.join(breaks)}{''.join(symbols)}{_CJK}{_UNSPACED}{_EMOJI}]"
+    return re.compile(rf"{_SIGIL}{word}+(?:{_JOIN}{word}+)*(?:{_TAIL})?|[{_CJK}]+|[{_UNSPACED}]+|[{_EMOJI}{''.join(symbols)}]")
+
+
+def _runs() -> list[tuple[int, int, str]]:
+    """Return ranges of the basic plane above ASCII that are punctuation, space or control (P) or symbols (S)."""
+    found: list[tuple[int, int, str]] = []
+    category = unicodedata.category
+    for code in range(0x80, 0x10000):
+        group = category(chr(code))[0]
+        if group in "PZC":
+            group = "P"
+        elif group != "S":
+            continue
+        if found and found[-1][1] == code - 1 and found[-1][2] == group:
+            found[-1] = (found[-1][0], code, group)
+        else:
+            found.append((code, code, group))
+    return found
+
+
+def _range(start: int, end: int) -> str:
+    return f"\\u{start:04x}" if start == end else f"\\u{start:04x}-\\u{end:04x}"
+
+
+_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Za-z][0-9]|[0-9][A-Za-z]")
+_PART = re.compile(r"[-./:@\\+#~'’=&%_]+")
+_SEGMENT = re.compile(r"[/\\:@=&%~]+")
+_NUMBERS = re.compile(r"(?<![0-9.])[vV]?([0-9]+(?:\.[0-9]+)+)(?![0-9])")
+_DATE = re.compile(r"([0-9]{4})-([0-9]{2})-[0-9]{2}$")
+_HEX = re.compile(r"(?:0[xX])?[0-9a-fA-F]{7,}$")
+
+
+def fold(text: str) -> str:
+    """Return text with case and width folded and Latin and Greek accents dropped; NFC and NFD give the same."""
+    if text.isascii():
+        return text.lower()
+    text = unicodedata.normalize("NFKC", text).translate(_INVISIBLE).casefold()
+    plain: list[str] = []
+    keep = True
+    for char in unicodedata.normalize("NFD", text):
+        if unicodedata.combining(char) and not keep:
+            continue
+        code = ord(char)
+        # Marks of other scripts (a Devanagari vowel, the breve of й) are part of the letter.
+        keep = not (code < 0x250 or 0x370 <= code < 0x400)
+        plain.append(char)
+    return unicodedata.normalize("NFKC", "".join(plain)).replace("ё", "е")
+
+
+class _Cache(dict[str, tuple[str, ...]]):
+    """Chunk → terms; cleared when full, since a repository of hashes would fill memory."""
+
+    def __missing__(self, chunk: str) -> tuple[str, ...]:
+        terms = tuple(sys.intern(term) for term in _analyse(chunk))
+        if len(chunk) <= _CACHED:
+            if len(self) >= _ENTRIES:
+                self.clear()
+            self[chunk] = terms
+        return terms
+
+
+_terms = _Cache().__getitem__
+
+
+def tokens(text: str) -> list[str]:
+    """Return the terms of a note or a query, in order, repeats kept; linear in the length of the text."""
+    if text.isascii():
+        chunks = _ASCII.findall(text)
+    else:
+        if not unicodedata.is_normalized("NFKC", text):
+            text = unicodedata.normalize("NFKC", text)
+        chunks = _wide().findall(text.translate(_INVISIBLE))
+    return list(chain.from_iterable(map(_terms, chunks)))
+
+
+@lru_cache(maxsize=100_000)
+def stem(word: str) -> str:
+    """Return the stem of a folded English word; other words come back unchanged."""
+    if len(word) < 3 or not (word.isascii() and word.isalpha()):
+        return word[:LIMIT]
+    from whoosh.lang.porter2 import stem as porter2
+
+    return str(porter2(word[:LIMIT]))
+
+
+def _analyse(chunk: str) -> list[str]:
+    """Return the terms of one chunk that the pattern cut out."""
+    if chunk.isalpha() and chunk.isascii() and not _CAMEL.search(chunk):
+        return [stem(chunk.lower())]
+    first = chunk[0]
+    if not first.isascii():
+        if _IS_CJK.match(first):
+            return _grams(chunk)
+        if _IS_UNSPACED.match(first):
+            return _clusters(chunk)
+    if first in "#@$." or chunk.startswith("--"):
+        rest = chunk[2:] if first == "-" else chunk[1:]
+        return [fold(chunk)[:LIMIT], *_analyse(rest)]
+    bare = chunk.rstrip("+#")
+    if bare != chunk:
+        return [fold(chunk)[:LIMIT], *_analyse(bare)]
+    if "'" in chunk or "’" in chunk:
+        chunk = chunk.replace("’", "'")
+        if chunk.endswith(("'s", "'S")):
+            return _analyse(chunk[:-2])
+        if chunk.replace("'", "").isalpha():
+            joined = stem(fold(chunk.replace("'", "")))
+            parts = [stem(fold(part)) for part in chunk.split("'") if len(part) > 2]
+            return [joined, *parts] if len(parts) > 1 else [joined]
+    return _identifier(chunk)
+
+
+def _grams(run: str) -> list[str]:
+    """Return each character and each pair of a CJK run: 部署 → 部, 部署, 署."""
+    out = [run[0]]
+    for left, right in pairwise(run):
+        out.append(left + right)
+        out.append(right)
+    return out
+
+
+def _clusters(run: str) -> list[str]:
+    """Return a run of a script without spaces, and its pairs of syllable clusters."""
+    parts: list[str] = []
+    for char in run:
+        if parts and unicodedata.category(char)[0] == "M":
+            parts[-1] += char
+        else:
+            parts.append(char)
+    pairs = [(left + right)[:LIMIT] for left, right in pairwise(parts)]
+    return [run[:LIMIT], *pairs] if len(pairs) != 1 else [run[:LIMIT]]
+
+
+def _identifier(chunk: str) -> list[str]:
+    """Return the exact form of an identifier, path or number, and its parts."""
+    parts = [part for part in _PART.split(chunk) if part]
+    if not parts:
+        return [chunk[:LIMIT]] if chunk else []
+    if len(parts) == 1 and parts[0] == chunk:
+        return _pieces(chunk)
+    exact = fold(chunk)[:LIMIT]
+    out = [exact]
+    if date := _DATE.match(chunk):
+        return [exact, f"{date[1]}-{date[2]}", date[1]]
+    segments = [part for part in _SEGMENT.split(chunk) if part]
+    if len(segments) > 1:
+        out += [fold(part)[:LIMIT] for part in segments if _PART.search(part)]
+    numbers = [match[1] for match in _NUMBERS.finditer(chunk)]
+    for number in numbers:
+        fields = number.split(".")[:6]
+        out += [".".join(fields[:count]) for count in range(len(fields), 1, -1)]
+    if numbers:
+        parts = [part for part in _PART.split(_NUMBERS.sub(".", chunk)) if part]
+    for part in parts:
+        # A lone digit or two out of a longer identifier (the 05 of a date) only makes noise.
+        if not (part.isdigit() and len(part) < 3 and len(parts) > 2):
+            out += _pieces(part)
+    return list(dict.fromkeys(out))
+
+
+def _pieces(part: str) -> list[str]:
+    """Return a word, then its camel-case and letter-digit pieces."""
+    low = fold(part)
+    whole = stem(low)
+    if not part.isascii() or not _CAMEL.search(part) or len(part) > LIMIT:
+        return [whole]
+    pieces = _PIECE.findall(part)
+    # A hash or a base64 run has no parts worth a term.
+    if len(pieces) > 6 or (_HEX.match(part) and any(char.isdigit() for char in part)):
+        return [whole]
+    return [whole, *(stem(piece.lower()) for piece in pieces if len(piece) > 1 or piece.isdigit())]

@@ -1,0 +1,239 @@
+"""BM25F over segments: exact lengths, exact document frequencies, filters before the cut. No files, no query language.
+
+Formula (Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework: BM25 and Beyond", section 3.6):
+  x(t, d)  = sum over fields f of  boost_f * tf_f / (1 - b + b * length_f / average_f)
+  score(d) = sum over terms t of   weight_t * idf(t) * x * (k1 + 1) / (k1 + x)
+  idf(t)   = ln(1 + (N - df + 0.5) / (df + 0.5))
+Two kernels do the same additions in the same order, so that their scores are equal to the last bit: one in plain Python
+for a process that has not loaded numpy (loading costs more than scoring ten thousand windows), one in numpy.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from mdmem.index.segment import FIELDS, Postings, Segment
+
+# From this many postings on, importing numpy is the cheaper way.
+_NUMPY_PAYS = 400_000
+_KEPT_TERMS = 2_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Parameters of the formula; one boost per field: body, title, headings, tags."""
+
+    k1: float = 1.2
+    b: float = 0.75
+    boosts: tuple[float, float, float, float] = (1.0, 2.0, 1.0, 1.5)
+
+
+class Term(NamedTuple):
+    """A query term: its text, its weight in the query, in how many live windows it stands, and its idf."""
+
+    text: str
+    weight: float
+    df: int
+    idf: float
+
+
+class Hit(NamedTuple):
+    """A window that matched: rowids, BM25F score, and which of the query's terms stand in it (indices into `terms`)."""
+
+    window: int
+    note: int
+    score: float
+    matched: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class TextHits:
+    """The best windows, best first (equal scores: lower rowid first), with the evidence that a relevance gate needs."""
+
+    hits: list[Hit]
+    terms: list[Term]
+    windows: int  # live windows in the index
+
+
+@dataclass
+class _Part:
+    """A segment with its live documents and what was computed for it."""
+
+    segment: Segment
+    dead: frozenset[int]
+    norms: dict[int, Any] = field(default_factory=dict)  # field → 1 / (1 - b + b * length / average) per document
+    alive: Any = None  # numpy mask, None: all
+    kept: dict[str, tuple[Any, Any]] = field(default_factory=dict)  # term → (documents, x), numpy
+
+
+class Corpus:
+    """Segments seen as one index, without the documents of the notes in `gone`.
+
+    Immutable: a new one is made when a segment or `gone` changes; then all statistics are counted anew."""
+
+    def __init__(self, segments: Sequence[Segment], gone: Collection[int] = (), settings: Settings | None = None) -> None:
+        self.settings = settings or Settings()
+        self.parts = [_Part(segment, _dead(segment, gone)) for segment in segments]
+        self.count = sum(part.segment.size - len(part.dead) for part in self.parts)
+        self.averages = []
+        for number in range(len(FIELDS)):
+            total = 0
+            for part in self.parts:
+                lengths = part.segment.lengths[number]
+                total += sum(lengths) - sum(lengths[doc] for doc in part.dead)
+            self.averages.append(total / self.count if self.count and total else 1.0)
+
+    def weigh(self, words: Iterable[tuple[str, float]]) -> list[Term]:
+        """Return the query's terms with their document frequencies; terms that stand nowhere have df 0 and idf 0."""
+        terms = []
+        for text, weight in words:
+            df = 0
+            for part in self.parts:
+                found = part.segment.postings(text)
+                if found is not None:
+                    df += len(found.docs) - (sum(doc in part.dead for doc in found.docs) if part.dead else 0)
+            idf = math.log(1.0 + (self.count - df + 0.5) / (df + 0.5)) if df else 0.0
+            terms.append(Term(text, weight, df, idf))
+        return terms
+
+    def search(self, words: Iterable[tuple[str, float]], allowed: Collection[int] | None, limit: int) -> TextHits:
+        """Return the best `limit` windows among the notes in `allowed` (None: all) that hold at least one term.
+
+        `words` are (term, weight) without repeats."""
+        terms = self.weigh(words)
+        used = [(number, term) for number, term in enumerate(terms) if term.df and term.weight]
+        if not used or limit <= 0 or (allowed is not None and not allowed):
+            return TextHits([], terms, self.count)
+        numpy = sys.modules.get("numpy")
+        if numpy is None and sum(term.df for _, term in used) > _NUMPY_PAYS:
+            import numpy
+        found: list[tuple[float, int, int, int]] = []
+        for number, part in enumerate(self.parts):
+            scores = self._with_numpy(part, used, allowed, limit) if numpy else self._plain(part, used, allowed)
+            windows = part.segment.windows
+            found += [(-score, windows[doc], number, doc) for doc, score in scores]
+        found.sort()
+        hits = []
+        for negative, window, number, doc in found[:limit]:
+            segment = self.parts[number].segment
+            matched = tuple(index for index, term in used if _stands(segment.postings(term.text), doc))
+            hits.append(Hit(window, segment.notes[doc], -negative, matched))
+        return TextHits(hits, terms, self.count)
+
+    def _plain(self, part: _Part, used: list[tuple[int, Term]], allowed: Collection[int] | None) -> list[tuple[int, float]]:
+        segment, settings = part.segment, self.settings
+        k1, top = settings.k1, settings.k1 + 1.0
+        scores: dict[int, float] = {}
+        get = scores.get
+        for _, term in used:
+            found = segment.postings(term.text)
+            if found is None:
+                continue
+            factor = term.weight * term.idf
+            columns = [
+                (column, settings.boosts[number], self._norm(part, number, None))
+                for number, column in enumerate(found.tfs)
+                if column is not None
+            ]
+            if len(columns) == 1:
+                column, boost, norm = columns[0]
+                for doc, tf in zip(found.docs, column):
+                    x = tf * boost * norm[doc]
+                    scores[doc] = get(doc, 0.0) + factor * (x * top / (k1 + x))
+            else:
+                for index, doc in enumerate(found.docs):
+                    x = 0.0
+                    for column, boost, norm in columns:
+                        x += column[index] * boost * norm[doc]
+                    scores[doc] = get(doc, 0.0) + factor * (x * top / (k1 + x))
+        notes, dead = segment.notes, part.dead
+        return [
+            (doc, score)
+            for doc, score in scores.items()
+            if doc not in dead and score > 0.0 and (allowed is None or notes[doc] in allowed)
+        ]
+
+    def _with_numpy(
+        self, part: _Part, used: list[tuple[int, Term]], allowed: Collection[int] | None, limit: int
+    ) -> list[tuple[int, float]]:
+        import numpy as np
+
+        scores = np.zeros(part.segment.size)
+        for _, term in used:
+            kept = part.kept.get(term.text)
+            if kept is None:
+                kept = self._strengths(part, term.text)
+                if len(part.kept) >= _KEPT_TERMS:
+                    part.kept.clear()
+                part.kept[term.text] = kept
+            docs, x = kept
+            if len(docs):
+                scores[docs] += term.weight * term.idf * x
+        if part.dead:
+            scores[list(part.dead)] = 0.0
+        if allowed is not None:
+            notes = np.frombuffer(part.segment.notes, dtype=np.int64) if part.segment.size else np.zeros(0, np.int64)
+            wanted = np.fromiter(allowed, dtype=np.int64, count=len(allowed))
+            highest = int(max(notes.max(initial=0), wanted.max(initial=0)))
+            if highest < 50_000_000:
+                table = np.zeros(highest + 1, dtype=bool)
+                table[wanted[wanted >= 0]] = True
+                scores[~table[notes]] = 0.0
+            else:
+                scores[~np.isin(notes, wanted)] = 0.0
+        live = np.flatnonzero(scores > 0.0)
+        if len(live) > limit:
+            values = scores[live]
+            # Everything that ties with the last place stays in, so that the tie is broken by rowid, not by chance.
+            live = live[values >= np.partition(values, len(live) - limit)[len(live) - limit]]
+        return list(zip(live.tolist(), scores[live].tolist()))
+
+    def _strengths(self, part: _Part, text: str) -> tuple[Any, Any]:
+        """Return (documents, x * (k1 + 1) / (k1 + x)) of a term as arrays."""
+        import numpy as np
+
+        k1, top = self.settings.k1, self.settings.k1 + 1.0
+        found = part.segment.postings(text)
+        if found is None:
+            return np.zeros(0, np.intp), np.zeros(0)
+        docs = np.array(found.docs, dtype=np.intp)
+        x = np.zeros(len(docs))
+        first = True
+        for number, column in enumerate(found.tfs):
+            if column is None:
+                continue
+            norm = self._norm(part, number, np)
+            value = np.frombuffer(column, dtype=np.uint8).astype(np.float64) * self.settings.boosts[number] * norm[docs]
+            x = value if first else x + value
+            first = False
+        return docs, x * top / (k1 + x)
+
+    def _norm(self, part: _Part, number: int, np: Any) -> Any:
+        norm = part.norms.get(number)
+        if norm is None or (np is not None and isinstance(norm, list)):
+            b, average = self.settings.b, self.averages[number]
+            lengths = part.segment.lengths[number]
+            if np is None:
+                norm = [1.0 / ((1.0 - b) + b * length / average) for length in lengths]
+            else:
+                norm = 1.0 / ((1.0 - b) + b * np.array(lengths, dtype=np.float64) / average)
+            part.norms[number] = norm
+        return norm
+
+
+def _dead(segment: Segment, gone: Collection[int]) -> frozenset[int]:
+    if not gone:
+        return segment.dead
+    return segment.dead | {doc for doc, note in enumerate(segment.notes) if note in gone}
+
+
+def _stands(found: Postings | None, doc: int) -> bool:
+    if found is None:
+        return False
+    at = bisect_left(found.docs, doc)
+    return at < len(found.docs) and found.docs[at] == doc

@@ -1,0 +1,251 @@
+"""Cutting a note into windows: what one row of the text index and one vector stand for. Pure text, no files.
+
+A window holds at most 160 words or 260 CJK characters (mixed text: the two shares add up to one) and by a cautious
+estimate at most 380 model tokens. Borders are, in this order: headings, paragraphs, turns (`Speaker: text`), list
+items and lines, sentence ends, and only then the middle of a line. Every line of the body that is not blank is in
+exactly one window, or, when a single line is too long, in several that follow each other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+# Part of the fingerprint of each vector: a change cuts and embeds again.
+VERSION = 1
+WORDS = 160
+CJK = 260
+TOKENS = 380
+
+
+class Window(NamedTuple):
+    """A part of a note: the path of headings it stands under, its text, and its first and last line in the file."""
+
+    heading: str
+    text: str
+    start_line: int
+    end_line: int
+
+
+class _Block(NamedTuple):
+    """Lines that belong together; `load` is 1.0 for a full window."""
+
+    first: int
+    lines: list[str]
+    load: float
+    heading: str
+    opens: bool  # a heading stands at its top
+
+
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+# A turn: up to four capitalised or CJK words, a colon, text. `Note:` alone on its line opens a paragraph as well.
+_TURN = re.compile(r"(?:\[[^\]\n]{1,40}\]\s*)?(?:\*\*)?[^\W\d_][\w .'\-]{0,40}?(?:\*\*)?\s?(?:[::]\s|:\*\*\s)")
+_SPECIAL = re.compile("[\u3000-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U000323af]")
+_PIECES = re.compile(r"[a-z]+|[A-Z]+|[0-9]+|[^\sA-Za-z0-9]")
+_SENTENCE = re.compile(r"(?<=[.!?。!?;;…])(?=\s)\s*|(?<=[。!?;])")
+SMALL = 0.3  # a section shorter than this share of a window is joined with the next one
+
+
+def model_tokens(text: str) -> int:
+    """Return a cautious estimate of the model's tokens (measured on prose, code, hashes, Chinese, Cyrillic: 1 to 2 times
+    the true count)."""
+    count = 0
+    for piece in _PIECES.findall(text):
+        first = piece[0]
+        if first >= "a":
+            count += 1 + (len(piece) - 1) // 4
+        elif first.isalnum():
+            count += 1 + (len(piece) - 1) // 2
+        else:
+            count += 1
+    return count
+
+
+def load(text: str) -> float:
+    """Return which share of a full window the text takes (1.0: full)."""
+    if text.isascii():
+        words = len(text.split())
+        wide = 0
+    else:
+        wide = len(_SPECIAL.findall(text))
+        words = len(_SPECIAL.sub(" ", text).split()) if wide else len(text.split())
+    share = words / WORDS + wide / CJK
+    # The estimate costs more than the count, and prose of few characters cannot pass it.
+    if len(text) < TOKENS and share > len(text) / TOKENS:
+        return share
+    return max(share, model_tokens(text) / TOKENS)
+
+
+def cut(title: str, body: str, body_line: int = 1) -> list[Window]:
+    """Return the windows of a body whose first line is line `body_line` of its file; at least one, perhaps empty.
+
+    A top heading that repeats the title is left out of the heading path (not out of the text)."""
+    windows: list[Window] = []
+    for run in _sections(_blocks(title, body)):
+        windows += _pack(run, body_line)
+    return windows or [Window("", "", body_line, body_line)]
+
+
+def _blocks(title: str, body: str) -> Iterator[_Block]:
+    """Yield the blocks of a body: headings with nothing below, paragraphs, turns, fenced code."""
+    path: list[tuple[int, str]] = []
+    pending: list[str] = []
+    first = 0
+    fence = ""
+    opens = False
+
+    def flush() -> Iterator[_Block]:
+        nonlocal pending, opens
+        if pending:
+            names = [name for level, name in path if name and not (level == 1 and name == title)]
+            yield _Block(first, pending, load("\n".join(pending)), " > ".join(names), opens)
+        pending, opens = [], False
+
+    for number, line in enumerate(body.replace("\r\n", "\n").split("\n")):
+        mark = _FENCE.match(line)
+        if fence:
+            pending.append(line)
+            if mark and mark[1].startswith(fence) and not line.strip().strip(fence[0]):
+                fence = ""
+            continue
+        head = _HEADING.match(line) if line.lstrip().startswith("#") else None
+        if head or not line.strip():
+            yield from flush()
+            if head:
+                level = len(head[1])
+                path = [entry for entry in path if entry[0] < level] + [(level, (head[2] or "").strip())]
+                first, pending, opens = number, [line], True
+                yield from flush()
+            continue
+        if pending and _TURN.match(line) and _TURN.match(pending[0]):
+            yield from flush()
+        if not pending:
+            first = number
+        pending.append(line)
+        if mark:
+            fence = mark[1]
+    yield from flush()
+
+
+def _sections(blocks: Iterable[_Block]) -> Iterator[list[_Block]]:
+    """Yield runs of blocks that start at a heading, small sections joined with what follows."""
+    run: list[_Block] = []
+    held = 0.0
+    for block in blocks:
+        if block.opens and held >= SMALL:
+            yield run
+            run, held = [], 0.0
+        run.append(block)
+        held += block.load
+    if run:
+        yield run
+
+
+def _pack(run: list[_Block], body_line: int) -> Iterator[Window]:
+    """Yield windows of about equal size, none above the limit."""
+    total = sum(block.load for block in run)
+    target = total / max(1, -(-total // 1)) if total > 1 else 1.0
+    held: list[_Block] = []
+    size = 0.0
+    for block in run:
+        if held and (size + block.load > 1 or size + block.load / 2 > target) and not all(b.opens for b in held):
+            yield _window(held, body_line)
+            held, size = [], 0.0
+        if size + block.load > 1:
+            # Too long by itself (any headings just above go with its first part).
+            pieces = list(_split(block, 1 - size if held else 1.0))
+            if held:
+                pieces[0] = _Block(held[0].first, _gapped([*held, pieces[0]]), 0.0, block.heading, True)
+            for piece in pieces[:-1]:
+                yield _window([piece], body_line)
+            held, size = [pieces[-1]], pieces[-1].load
+            continue
+        held.append(block)
+        size += block.load
+    if held:
+        yield _window(held, body_line)
+
+
+def _gapped(blocks: list[_Block]) -> list[str]:
+    """Return the lines of blocks, with an empty line where the body has blank ones between them."""
+    lines: list[str] = []
+    end = blocks[0].first
+    for block in blocks:
+        if block.first > end and lines:
+            lines.append("")
+        lines += block.lines
+        end = block.first + len(block.lines)
+    return lines
+
+
+def _window(blocks: list[_Block], body_line: int) -> Window:
+    last = blocks[-1]
+    # Headings alone at the top say less than the one that the text stands under.
+    named = next((block.heading for block in blocks if not block.opens), blocks[0].heading)
+    end = last.first + len(last.lines) - 1
+    return Window(named, "\n".join(_gapped(blocks)), blocks[0].first + body_line, end + body_line)
+
+
+def _split(block: _Block, room: float) -> Iterator[_Block]:
+    """Yield parts of an overlong block: at lines where possible, the first part within `room`."""
+    held: list[str] = []
+    first, size = block.first, 0.0
+    for offset, line in enumerate(block.lines):
+        weight = load(line)
+        if held and size + weight > room:
+            yield _Block(first, held, size, block.heading, False)
+            held, size, room = [], 0.0, 1.0
+        if not held:
+            first = block.first + offset
+        if weight > room:
+            parts = list(_split_line(line, room))
+            for part in parts[:-1]:
+                yield _Block(block.first + offset, [part], 1.0, block.heading, False)
+            room, line = 1.0, parts[-1]
+            weight = load(line)
+        held.append(line)
+        size += weight
+    if held:
+        yield _Block(first, held, size, block.heading, False)
+
+
+def _split_line(line: str, room: float) -> Iterator[str]:
+    """Yield parts of one long line: whole sentences where they fit, else words, else characters."""
+    held: list[str] = []
+    size = 0.0
+    for piece, weight in _small(part for part in _SENTENCE.split(line) if part and not part.isspace()):
+        if held and size + weight > room:
+            yield _joined(held)
+            held, size, room = [], 0.0, 1.0
+        held.append(piece)
+        size += weight
+    yield _joined(held)
+
+
+def _joined(pieces: list[str]) -> str:
+    text = pieces[0]
+    for piece in pieces[1:]:
+        text += piece if _SPECIAL.match(piece[:1]) or piece[:1].isspace() or text[-1:].isspace() else " " + piece
+    return text
+
+
+def _small(sentences: Iterable[str]) -> Iterator[tuple[str, float]]:
+    """Yield (piece, load), none above 0.9: sentences, or groups of words of a long one, or stretches of characters."""
+    for sentence in sentences:
+        whole = load(sentence)
+        if whole <= 0.9:
+            yield sentence, whole
+            continue
+        held: list[str] = []
+        size = 0.0
+        for word in re.findall(r"\S{1,200}", sentence):
+            weight = load(word)
+            if held and size + weight > 0.5:
+                yield " ".join(held), size
+                held, size = [], 0.0
+            held.append(word)
+            size += weight
+        if held:
+            yield " ".join(held), size
