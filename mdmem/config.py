@@ -37,6 +37,16 @@ DEFAULTS: dict[str, Any] = {
     "embedding.api_key_env": "",
     "embedding.threads": 1,
     "index.engine": "whoosh",
+    "llm.backend": "none",
+    "llm.base_url": "",
+    "llm.model": "",
+    "llm.api_key_env": "",
+    "llm.key_command": "",
+    "llm.command": "",
+    "llm.timeout": 60.0,
+    "llm.max_tokens": 2000,
+    "llm.daily_calls": 200,
+    "llm.daily_cost": 0.0,
     "serve": "auto",
 }
 
@@ -44,7 +54,7 @@ DEFAULTS: dict[str, Any] = {
 SHARED: frozenset[str] = frozenset({"recall.limit", "recall.fusion", "recall.bm25_weight", "recall.decay_window"})
 
 # Tables that are not settings: read by the room that owns them.
-USER_TABLES = frozenset({"folders", "stores", "agents", "llm", "synonyms"})
+USER_TABLES = frozenset({"folders", "stores", "agents", "synonyms"})
 REPOSITORY_TABLES = frozenset({"agents", "format", "store"})
 
 

@@ -1,0 +1,61 @@
+"""What was asked of the language model today: calls, tokens, cost; and the hard daily limit."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mdmem.clock import Clock
+from mdmem.llm.model import Answer, LlmUnavailable
+from mdmem.locate import write_private
+from mdmem.locks import FileLock
+
+KEEP_DAYS = 60
+
+
+@dataclass
+class Ledger:
+    """A JSON file of {day: {calls, tokens_in, tokens_out, cost}} in the user's own folder."""
+
+    path: Path
+    clock: Clock
+    max_calls: int = 200
+    max_cost: float = 0.0
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        try:
+            data = json.loads(self.path.read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return data if isinstance(data, dict) else {}
+
+    def today(self) -> dict[str, Any]:
+        """Return today's row (UTC)."""
+        row = self._read().get(self.clock.now().strftime("%Y-%m-%d"))
+        return row if isinstance(row, dict) else {"calls": 0, "tokens_in": 0, "tokens_out": 0, "cost": 0.0}
+
+    def allow(self) -> None:
+        """Raise LlmUnavailable when today's limit is spent."""
+        row = self.today()
+        if row["calls"] >= self.max_calls or (self.max_cost and row["cost"] >= self.max_cost):
+            raise LlmUnavailable(
+                "today's limit for the language model is spent",
+                why=f"{row['calls']} calls, ${row['cost']:.2f}",
+                hint="mdmem config set llm.daily_calls 500",
+            )
+
+    def account(self, name: str, answer: Answer) -> None:
+        """Add one answer to today's row."""
+        with FileLock(self.path.with_name(self.path.name + ".lock")):
+            data = self._read()
+            day = self.clock.now().strftime("%Y-%m-%d")
+            row = data.get(day) or {"calls": 0, "tokens_in": 0, "tokens_out": 0, "cost": 0.0}
+            row["calls"] += 1
+            row["tokens_in"] += answer.tokens_in
+            row["tokens_out"] += answer.tokens_out
+            row["cost"] = round(row["cost"] + answer.cost, 6)
+            data[day] = row
+            kept = dict(sorted(data.items())[-KEEP_DAYS:])
+            write_private(self.path, json.dumps(kept, indent=1).encode())
