@@ -108,7 +108,10 @@ def parse_time(text: str, now: datetime | None = None, end: bool = False) -> dat
         start = midnight if word == "today" else midnight - day
         return start + day - last if end else start
     if _AGO.match(word):
-        return now - timedelta(seconds=seconds(word))
+        try:
+            return now - timedelta(seconds=seconds(word))
+        except OverflowError:
+            raise UsageError(f"too far back: {text!r}") from None
     match = re.match(r"(\d{4})(?:-(\d{2}))?$", word)
     try:
         if match:

@@ -85,6 +85,15 @@ class Store:
         return Folder(self.root, self.owned, self.lock_path)
 
     @cached_property
+    def local_folder(self) -> Folder:
+        """This user's `scope: local` notes for this store: outside every tracked tree."""
+        from mdmem.notes.folder import Folder
+
+        root = self.data_dir / "local" / (self.location.store_id or "unnamed")
+        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return Folder(root, ("",), root / ".write.lock")
+
+    @cached_property
     def git(self) -> Git:
         """The hardened git runner at the top of the work tree."""
         from mdmem.repo.git import Git

@@ -11,7 +11,25 @@ import click
 from mdmem import __version__
 
 # name -> (module:attribute, one-line help shown in the list of commands)
-COMMANDS: dict[str, tuple[str, str]] = {}
+COMMANDS: dict[str, tuple[str, str]] = {
+    "quickstart": ("mdmem.cli.cmd_quickstart:command", "Make a store, keep a first memory, find it again."),
+    "init": ("mdmem.cli.cmd_init:command", "Make a store of notes."),
+    "remember": ("mdmem.cli.cmd_remember:command", "Keep one memory."),
+    "recall": ("mdmem.cli.cmd_recall:command", "Find notes by words and by meaning."),
+    "show": ("mdmem.cli.cmd_show:command", "Print one note."),
+    "list": ("mdmem.cli.cmd_list:command", "List notes by their fields."),
+    "set": ("mdmem.cli.cmd_set:command", "Change fields of a note."),
+    "edit": ("mdmem.cli.cmd_edit:command", "Open a note in your editor."),
+    "forget": ("mdmem.cli.cmd_forget:command", "Take notes out of recall."),
+    "import": ("mdmem.cli.cmd_import:command", "Bring notes in from elsewhere."),
+    "status": ("mdmem.cli.cmd_status:command", "The store at a glance."),
+    "check": ("mdmem.cli.cmd_check:command", "Look for what is wrong in notes."),
+    "fmt": ("mdmem.cli.cmd_fmt:command", "Bring notes into the form that merges well."),
+    "index": ("mdmem.cli.cmd_index:command", "Look at, refresh or rebuild the search index."),
+    "config": ("mdmem.cli.cmd_config:command", "Show and change your settings."),
+    "trust": ("mdmem.cli.cmd_trust:command", "Trust the store that you are in."),
+    "completion": ("mdmem.cli.cmd_completion:command", "Print a shell's completion script."),
+}
 # Names that people know from elsewhere, kept out of the list.
 HIDDEN: dict[str, tuple[str, str]] = {}
 

@@ -1,0 +1,78 @@
+"""mdmem index: the search index beside the notes."""
+
+from __future__ import annotations
+
+import click
+
+from mdmem.cli.opening import examples, open_store
+from mdmem.cli.output import emit, json_option, note, say
+from mdmem.cli.progress import progress
+
+
+@click.group("index")
+@examples("mdmem index status", "mdmem index refresh", "mdmem index rebuild", "mdmem index verify --json")
+def command() -> None:
+    """Look at, refresh or rebuild the search index.
+
+    It is derived from the notes and can be deleted at any time: the next command makes what it needs.
+    """
+
+
+@command.command("status")
+@json_option
+@click.pass_context
+@examples("mdmem index status", "mdmem index status --json")
+def status(ctx: click.Context, as_json: bool) -> None:
+    """Say what the index holds and what still waits for a vector."""
+    data = open_store(ctx).index.status()
+    emit(data, as_json, lambda: [say(f"{key}: {value}") for key, value in data.items()] and None)
+
+
+@command.command("refresh")
+@click.option("--no-vectors", is_flag=True, help="Words only; vectors are filled by later commands.")
+@json_option
+@click.pass_context
+@examples("mdmem index refresh", "mdmem index refresh --no-vectors")
+def refresh(ctx: click.Context, no_vectors: bool, as_json: bool) -> None:
+    """Fold in files that changed, and embed what has no vector yet."""
+    store = open_store(ctx)
+    with progress("Indexing") as tell:
+        done = store.index.refresh(embed_budget_s=0.0 if no_vectors else None, progress=tell)
+    emit(done.as_dict(), as_json, lambda: say(done.line()))
+    for text in done.notices:
+        note(f"note: {text}")
+
+
+@command.command("rebuild")
+@click.argument("part", type=click.Choice(["all", "catalog", "text", "vectors"]), default="all")
+@json_option
+@click.pass_context
+@examples("mdmem index rebuild", "mdmem index rebuild vectors")
+def rebuild(ctx: click.Context, part: str, as_json: bool) -> None:
+    """Make the index, or one part of it, anew from the files."""
+    store = open_store(ctx)
+    store.index.rebuild(part)
+    with progress("Indexing") as tell:
+        done = store.index.refresh(embed_budget_s=None, progress=tell)
+    emit(done.as_dict(), as_json, lambda: say(done.line()))
+    for text in done.notices:
+        note(f"note: {text}")
+
+
+@command.command("verify")
+@json_option
+@click.pass_context
+@examples("mdmem index verify", "mdmem index verify --json")
+def verify(ctx: click.Context, as_json: bool) -> None:
+    """Compare the index with the files; exit code 1 when they differ."""
+    problems = open_store(ctx).index.verify()
+    data = {"problems": problems, "ok": not problems}
+
+    def human() -> None:
+        for text in problems:
+            say(text)
+        say("The index agrees with the files." if not problems else "Mend it: mdmem index rebuild")
+
+    emit(data, as_json, human)
+    if problems:
+        ctx.exit(1)

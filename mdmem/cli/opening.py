@@ -1,0 +1,35 @@
+"""How a command opens its store, and the options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from mdmem.cli.output import note
+from mdmem.store import Store
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def open_store(ctx: click.Context, need: str = "read", **options: Any) -> Store:
+    """Return the store that this command line means; prints its notices to stderr."""
+    obj = ctx.find_root().obj or {}
+    store = Store.open(obj.get("directory"), need=need, options=options or None)
+    for text in store.notices:
+        note(f"note: {text}")
+    return store
+
+
+def examples(*lines: str) -> Callable[[F], F]:
+    """Put two to four examples at the head of a command's help, below its first sentence."""
+
+    def decorate(function: F) -> F:
+        text = (function.__doc__ or "").strip()
+        first, _, rest = text.partition("\n\n")
+        shown = "\n".join("  " + line for line in lines)
+        function.__doc__ = f"{first}\n\n\b\nExamples:\n{shown}\n\n{rest}".rstrip()
+        return function
+
+    return decorate

@@ -1,0 +1,88 @@
+"""Looking at notes without changing them: what does not parse, does not validate, does not resolve, is not portable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mdmem.store import Store
+
+
+@dataclass(frozen=True, order=True)
+class Found:
+    """One finding: where, a stable code, what, and whether it fails the check (else it is a warning)."""
+
+    path: str
+    line: int
+    code: str
+    message: str
+    fails: bool = True
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        severity = "error" if self.fails else "warning"
+        return {"path": self.path, "line": self.line, "code": self.code, "severity": severity, "message": self.message}
+
+
+# What is worth saying and does not stop a commit.
+WARNINGS = frozenset({"comment_in_value", "dangling", "unknown_type", "self_edge", "ambiguous", "cut", "unreadable_folder"})
+
+
+def check(store: Store, paths: Iterable[str] | None = None) -> tuple[int, list[Found]]:
+    """Return (notes looked at, findings sorted by path and line). `paths` (relative to the store) narrows it."""
+    from mdmem.notes.names import fold, unsafe_name
+    from mdmem.notes.schema import validate
+
+    wanted = set(paths) if paths is not None else None
+    found: list[Found] = []
+    seen_ids: dict[str, str] = {}
+    seen_names: dict[str, str] = {}
+    looked = 0
+    files = sorted(stat.path for stat in store.folder.scan())
+    for path in files:
+        mine = wanted is None or path in wanted
+        note = store.folder.read(path)
+        if note.id:
+            first = seen_ids.setdefault(note.id, path)
+            if first != path and (mine or first in (wanted or ())):
+                found.append(Found(path, 1, "duplicate_id", f"has the same id as {first}: {note.id}"))
+        twin = seen_names.setdefault(fold(path), path)
+        if twin != path and mine:
+            found.append(Found(path, 1, "name_twin", f"differs from {twin} only in case or Unicode form"))
+        if not mine:
+            continue
+        looked += 1
+        why = unsafe_name(path)
+        if why:
+            found.append(Found(path, 1, "unsafe_name", why))
+        problems = [*validate(note), *note.doc.warnings]
+        if note.doc.problem is not None and note.doc.problem not in problems:
+            problems.insert(0, note.doc.problem)
+        found += [Found(path, p.line or 1, p.code, p.message, p.code not in WARNINGS) for p in problems]
+        found += _conflicts(path, note.data)
+    for problem in store.folder.problems:
+        found.append(Found(str(problem.path), 1, problem.code, problem.message, problem.code not in WARNINGS))
+    found += _edges(store, wanted)
+    return looked, sorted(set(found))
+
+
+def _conflicts(path: str, data: bytes) -> list[Found]:
+    from mdmem.repo.merge import find_conflicts
+
+    out = []
+    for conflict in find_conflicts(data):
+        what = f"the field {conflict.field}" if conflict.field else "the body"
+        out.append(Found(path, 1, "conflict", f"{what} holds two versions; settle it: mdmem conflicts"))
+    return out
+
+
+def _edges(store: Store, wanted: set[str] | None) -> list[Found]:
+    store.index.refresh(embed_budget_s=0)
+    out = []
+    for row in store.index.catalog.edge_problems():
+        if wanted is None or row["path"] in wanted:
+            code = str(row["code"])
+            out.append(Found(row["path"], row["line"] or 1, code, row["message"], code not in WARNINGS))
+    return out

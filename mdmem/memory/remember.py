@@ -1,0 +1,230 @@
+"""Keeping a memory: redact, name, compare with what is there, write, commit."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mdmem.clock import stamp
+from mdmem.errors import ConflictFound, UsageError
+from mdmem.memory.write import commit, subject
+
+if TYPE_CHECKING:
+    from mdmem.notes.folder import Folder
+    from mdmem.notes.note import Note
+    from mdmem.store import Store
+
+TYPE = re.compile(r"[a-z][a-z0-9_-]{0,39}$")
+SCOPE = re.compile(r"(shared|local|(agent|project|user):[\w.@/-]{1,80})$")
+MAX_TEXT = 1_000_000
+
+
+@dataclass
+class Memory:
+    """What somebody wants kept. `extra` holds further fields of the frontmatter as strings or lists."""
+
+    type: str
+    text: str
+    title: str = ""
+    tags: list[str] = field(default_factory=list)
+    scope: str = ""
+    category: str = ""
+    supersedes: str = ""
+    extra: dict[str, Any] = field(default_factory=dict)
+    by_name: bool = False
+
+
+@dataclass
+class Remembered:
+    """The outcome: `action` is created, unchanged, updated, superseded, conflicting or skipped."""
+
+    id: str
+    path: str
+    action: str
+    committed: bool
+    related: list[dict[str, Any]] = field(default_factory=list)
+    reason: str = ""
+    redacted: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form: {id, path, action, committed, related} and, where there is one, the reason."""
+        out: dict[str, Any] = {
+            "id": self.id,
+            "path": self.path,
+            "action": self.action,
+            "committed": self.committed,
+            "related": self.related,
+        }
+        if self.reason:
+            out["reason"] = self.reason
+        if self.redacted:
+            out["redacted"] = self.redacted
+        return out
+
+
+def remember(store: Store, memory: Memory) -> Remembered:
+    """Keep one memory. Raises UsageError for bad words, Locked or WriteFailed when nothing was written."""
+    from mdmem.notes import names
+
+    found = _checked(store, memory)
+    local = memory.scope == "local"
+    folder = store.local_folder if local else store.folder
+    for attempt in range(20):
+        identity = names.memory_id("memory", memory.scope, memory.text, "" if attempt == 0 else str(attempt))
+        existing = find_id(store, folder, identity)
+        if existing is not None:
+            if not same_content(existing, memory) or existing.status not in ("", "active"):
+                continue  # that id belongs to another text, or to one that was forgotten: salt it
+            return _again(store, folder, existing, memory, found)
+        path = names.memory_path(memory.title, identity)
+        try:
+            folder.create(path, render(store, memory, identity))
+        except ConflictFound:
+            if find_id(store, folder, identity) is None:
+                continue
+            raise
+        if local:
+            return Remembered(identity, path, "created", False, reason="a local note is never committed", redacted=found)
+        others, action = _supersede(store, memory, identity)
+        done = commit(store, [path, *others], subject("remember", memory.title), by_name=memory.by_name)
+        return Remembered(identity, path, action, done.done, reason=done.reason, redacted=found)
+    raise ConflictFound("could not find a free id for this memory", hint="try again")
+
+
+def _checked(store: Store, memory: Memory) -> list[str]:
+    """Fill in defaults, redact every text, and return the kinds of secrets that were taken out."""
+    from mdmem.notes.redact import redact
+
+    memory.type = memory.type.strip().lower()
+    if not TYPE.match(memory.type):
+        raise UsageError(
+            f"not a memory type: {memory.type!r}",
+            why="a type is a word such as decision, preference, fact or pattern",
+            hint='mdmem remember decision "…"',
+        )
+    found: list[str] = []
+
+    def gate(text: str) -> str:
+        result = redact(text)
+        found.extend(finding.kind for finding in result.findings)
+        return result.text
+
+    memory.text = gate(memory.text.replace("\r\n", "\n")).strip("\n").rstrip()
+    if not memory.text.strip():
+        raise UsageError("there is nothing to remember", hint=f'mdmem remember {memory.type} "…", or - to read it from stdin')
+    if len(memory.text) > MAX_TEXT:
+        raise UsageError(f"the text is longer than {MAX_TEXT:,} characters", hint="keep it as a file and import that")
+    memory.title = gate(" ".join(memory.title.split())) or first_words(memory.text)
+    memory.tags = sorted({gate(tag.strip().lstrip("#")) for tag in memory.tags} - {""})
+    memory.category = gate(memory.category.strip())
+    memory.scope = memory.scope.strip() or store.default_scope
+    if not SCOPE.match(memory.scope):
+        raise UsageError(
+            f"not a scope: {memory.scope!r}", why="a scope is shared, local, agent:NAME, project:NAME or user:NAME"
+        )
+    memory.extra = {key: gate(value) if isinstance(value, str) else value for key, value in memory.extra.items()}
+    return sorted(set(found))
+
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？；])")
+
+
+def first_words(text: str, limit: int = 80) -> str:
+    """Return a title for a text: its first heading or sentence, at most `limit` characters."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    line = re.sub(r"^(#{1,6}|[-*>])\s+", "", line)
+    sentence = _SENTENCE_END.split(line, maxsplit=1)[0].strip().rstrip("。.；;")
+    if len(sentence) <= limit:
+        return sentence or "note"
+    cut = sentence[:limit]
+    space = cut.rfind(" ")
+    return (cut[:space] if space > limit // 2 else cut).rstrip(" ,，、;；:：") + "…"
+
+
+def render(store: Store, memory: Memory, identity: str) -> bytes:
+    """Return the bytes of a new memory's file."""
+    from mdmem.notes.frontmatter import render as render_note
+
+    now = stamp(store.clock.now())
+    fields: dict[str, Any] = {"id": identity, "kind": "memory", "type": memory.type}
+    if memory.category:
+        fields["category"] = memory.category
+    fields["title"] = memory.title
+    if memory.tags:
+        fields["tags"] = memory.tags
+    fields |= {"scope": memory.scope, "agent": store.identity.agent, "device": store.identity.device}
+    session = os.environ.get("CLAUDE_CODE_SESSION_ID", "")
+    if session and TYPE_SAFE.match(session):
+        fields["session"] = session
+    fields |= {"created": now, "updated": now}
+    fields |= {key: value for key, value in memory.extra.items() if value not in ("", [], None)}
+    return render_note(fields, memory.text + "\n")
+
+
+TYPE_SAFE = re.compile(r"[\w.:-]{1,100}$")
+
+
+def same_content(note: Note, memory: Memory) -> bool:
+    """Return whether a note says just this text."""
+    from mdmem.notes.names import normalise
+
+    return normalise(note.body) == normalise(memory.text)
+
+
+def find_id(store: Store, folder: Folder, identity: str) -> Note | None:
+    """Return the note with an id: by its file name first, then by the catalog; None when there is none."""
+    suffix = f"-{identity}.md"
+    try:
+        names = os.listdir(folder.root / "memories")
+    except OSError:
+        names = []
+    for name in names:
+        if name.endswith(suffix) or name == f"{identity}.md":
+            note = folder.read(f"memories/{name}")
+            if note.ok and note.id == identity:
+                return note
+    path = store.index.path_of_id(identity) if folder is store.folder else None
+    return folder.read(path) if path else None
+
+
+def _again(store: Store, folder: Folder, note: Note, memory: Memory, found: list[str]) -> Remembered:
+    """The same text is there already: add what is new about it (tags, category), or say unchanged."""
+    from mdmem.notes.frontmatter import edit
+
+    changes: dict[str, Any] = {}
+    if set(memory.tags) - set(note.tags):
+        changes["tags"] = sorted({*note.tags, *memory.tags})
+    if memory.category and memory.category != note.get("category"):
+        changes["category"] = memory.category
+    others, superseded = _supersede(store, memory, note.id)
+    if not changes and not others:
+        waits = note.path in pending_of(store)
+        done = commit(store, [note.path], subject("remember", note.title), by_name=memory.by_name) if waits else None
+        committed = memory.scope != "local" and (done.done if done else store.mode != "embedded")
+        return Remembered(note.id, note.path, "unchanged", committed, redacted=found)
+    if changes:
+        changes["updated"] = stamp(store.clock.now())
+        folder.write(note.path, edit(note.data, changes), note.sha)
+    if folder is not store.folder:
+        return Remembered(note.id, note.path, "updated", False, reason="a local note is never committed", redacted=found)
+    done = commit(store, [note.path, *others], subject("remember", note.title), by_name=memory.by_name)
+    action = superseded if others else "updated"
+    return Remembered(note.id, note.path, action, done.done, reason=done.reason, redacted=found)
+
+
+def pending_of(store: Store) -> set[str]:
+    """Return the paths whose commit waits."""
+    from mdmem.memory.write import pending
+
+    return set(pending(store))
+
+
+def _supersede(store: Store, memory: Memory, identity: str) -> tuple[list[str], str]:
+    """Mark the note that this one replaces; returns (paths changed, action)."""
+    if not memory.supersedes:
+        return [], "created"
+    from mdmem.memory.change import supersede
+
+    return supersede(store, memory.supersedes, identity), "superseded"

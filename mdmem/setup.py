@@ -1,0 +1,196 @@
+"""Making a store: its folder, its git repository, its two files, the merge driver, and trust."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mdmem.config import read_toml
+from mdmem.errors import MdmemError, UsageError
+from mdmem.locate import OWNED, SETTINGS, GitPlace, Location, at, find_git, trust
+from mdmem.store import untrusted
+
+ATTRIBUTES = ".gitattributes"
+
+
+@dataclass
+class Made:
+    """What `init` did. `created` names the files that are new, `committed` tells whether they are in a commit."""
+
+    root: Path
+    mode: str
+    store_id: str
+    created: list[str] = field(default_factory=list)
+    committed: bool = False
+    already: bool = False
+    notices: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "store": str(self.root),
+            "mode": self.mode,
+            "id": self.store_id,
+            "created": self.created,
+            "committed": self.committed,
+            "already": self.already,
+            "notices": self.notices,
+        }
+
+
+def new_store_id() -> str:
+    """Return a random id for a store."""
+    return "store-" + secrets.token_hex(6)
+
+
+def settings_text(store_id: str, mode: str) -> str:
+    """Return the text of a new .mdmem.toml."""
+    return (
+        "# The settings of this store, shared by all its clones. Data only: nothing here can name a program or an address.\n"
+        f'format = 1\n\n[store]\nid = "{store_id}"\nmode = "{mode}"\n'
+    )
+
+
+def attribute_lines(mode: str) -> list[str]:
+    """Return the lines that .gitattributes must hold for notes of this store."""
+    if mode == "dedicated":
+        return ["*.md -text merge=mdmem"]
+    return [f"/{folder}/**/*.md -text merge=mdmem" for folder in OWNED]
+
+
+def init(directory: Path, remote: str = "", tell: Callable[[str], None] = lambda _: None) -> Made:
+    """Make a store at `directory` (created when it is not there). Running it again mends what is missing.
+
+    An empty folder, or one of markdown without git, becomes a dedicated store; inside another repository only
+    mdmem's own folders are its. Raises Refused, UsageError or MdmemError; then nothing was made.
+    """
+    directory = Path(os.path.realpath(os.path.expanduser(directory)))
+    if remote.startswith("-"):
+        raise UsageError(f"not a URL: {remote!r}")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise MdmemError(f"cannot make {directory}", why=error.strerror or str(error)) from error
+    place = find_git(directory)
+    if (directory / SETTINGS).exists() and place is not None:
+        made = _again(directory)
+    else:
+        mode = _mode(directory, place)
+        made = Made(directory, mode, new_store_id())
+        if place is None:
+            from mdmem.repo.init import init_repo
+
+            init_repo(directory)
+        _write_files(made)
+        _commit(made)
+        location = at(directory)
+        trust(made.store_id, remote or location.remote, location.git.top)
+    location = at(directory)
+    _driver(location, made)
+    if remote:
+        from mdmem.repo.git import Git
+        from mdmem.repo.init import set_remote
+
+        set_remote(Git(location.git.top), "origin", remote)
+        trust(made.store_id, remote, location.git.top)
+    return made
+
+
+def _mode(directory: Path, place: GitPlace | None) -> str:
+    if place is None:
+        return "dedicated"
+    if place.top != directory:
+        return "embedded"
+    # A repository of notes and their attachments (a vault, a documentation folder) is a store as a whole.
+    for folder, folders, files in os.walk(directory):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        here = Path(folder) == directory
+        for name in files:
+            if not (_NOTE_OR_ATTACHMENT.search(name) or name.startswith(".") or (here and name == "LICENSE")):
+                return "embedded"
+    return "dedicated"
+
+
+_NOTE_OR_ATTACHMENT = re.compile(r"\.(md|markdown|txt|canvas|base|pdf|png|jpe?g|gif|svg|webp)$", re.IGNORECASE)
+
+
+def _again(directory: Path) -> Made:
+    location = at(directory)
+    if not location.trusted:
+        raise untrusted(location)
+    made = Made(directory, location.mode, location.store_id, already=True)
+    missing = [line for line in attribute_lines(made.mode) if line not in _lines(directory / ATTRIBUTES)]
+    if missing:
+        _append(directory / ATTRIBUTES, missing)
+        made.created.append(ATTRIBUTES)
+        _commit(made)
+    return made
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return []
+
+
+def _append(path: Path, lines: list[str]) -> None:
+    old = path.read_bytes() if path.exists() else b""
+    gap = b"" if not old or old.endswith(b"\n") else b"\n"
+    with open(path, "ab") as stream:
+        stream.write(gap + "".join(line + "\n" for line in lines).encode())
+
+
+def _write_files(made: Made) -> None:
+    try:
+        missing = [line for line in attribute_lines(made.mode) if line not in _lines(made.root / ATTRIBUTES)]
+        if missing:
+            _append(made.root / ATTRIBUTES, missing)
+            made.created.append(ATTRIBUTES)
+        with open(made.root / SETTINGS, "x", encoding="utf-8") as stream:
+            stream.write(settings_text(made.store_id, made.mode))
+        made.created.append(SETTINGS)
+    except OSError as error:
+        raise MdmemError(f"cannot write to {made.root}", why=error.strerror or str(error)) from error
+
+
+def _commit(made: Made) -> None:
+    if made.mode == "embedded":
+        made.notices.append(f"commit {' and '.join(made.created)} yourself: this is a code repository")
+        return
+    from mdmem.repo.commit import commit_paths
+    from mdmem.repo.git import Git
+
+    place = find_git(made.root)
+    assert place is not None
+    result = commit_paths(Git(place.top), list(made.created), "init: a store of notes", {})
+    made.committed = result.done
+    if not result.done and result.reason:
+        made.notices.append(f"not committed yet: {result.reason}")
+
+
+def _driver(location: Location, made: Made) -> None:
+    from mdmem.repo.driver import install_driver
+    from mdmem.repo.git import Git
+
+    try:
+        install_driver(Git(location.git.top), attribute_lines(location.mode))
+    except MdmemError as error:
+        made.notices.append(f"the merge driver is not installed: {error}")
+
+
+def ensure_identity(location: Location) -> str:
+    """Return the store's id; a store without one gets it in .mdmem.toml. Raises MdmemError."""
+    if location.store_id:
+        return location.store_id
+    table = read_toml(location.root / SETTINGS)
+    store_id = new_store_id()
+    if "store" in table:
+        raise MdmemError(f"{location.root / SETTINGS} has a [store] without an id", hint=f'add: id = "{store_id}"')
+    _append(location.root / SETTINGS, ["", "[store]", f'id = "{store_id}"', f'mode = "{location.mode}"'])
+    return store_id
