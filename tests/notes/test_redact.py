@@ -1,0 +1,40 @@
+"""The gate for secrets: what it gives back, and that it is safe to ask twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from mdmem.notes.redact import Finding, redact, scan
+
+KEY = "AKIA" + "A1B2C3D4E5F6G7H8"
+
+
+def test_result_has_text_and_findings_without_the_value() -> None:
+    text = f"one\ntwo {KEY} three\n"
+    result = redact(text)
+    assert result.text == "one\ntwo [redacted:aws-key] three\n"
+    assert result.findings == [Finding("aws-key", 2, 8, 8 + len(KEY))]
+    assert text[result.findings[0].start : result.findings[0].end] == KEY
+    assert KEY not in repr(result) and KEY not in repr(result.findings)
+
+
+def test_ordinary_text_is_the_same_object() -> None:
+    text = "nothing to see here"
+    assert redact(text).text is text
+    assert redact("").findings == []
+
+
+def test_scan_leaves_out_what_a_person_allowed() -> None:
+    assert [f.line for f in scan(f"a {KEY} <!-- mdmem:allow-secret -->\nb {KEY}")] == [2]
+    assert scan(f"<!-- mdmem:allow-secret -->\nb {KEY}") == []
+    assert len(scan(f"see mdmem:allow-secret\nb {KEY}")) == 1
+    assert redact(f"{KEY} mdmem:allow-secret").text == "[redacted:aws-key] mdmem:allow-secret"
+
+
+def test_shared_probes(data_dir: Path) -> None:
+    for probe in json.loads((data_dir / "privacy_probes.json").read_text("utf-8")):
+        out = redact(probe["input"]).text
+        assert not [gone for gone in probe["must_not_contain"] if gone in out], probe["id"]
+        assert not [kept for kept in probe["must_keep"] if kept not in out], probe["id"]
+        assert redact(out).text == out, probe["id"]
