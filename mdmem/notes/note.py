@@ -1,0 +1,261 @@
+"""A note: a path, its bytes, and the fields as mdmem understands them.
+
+A field is read at the top level first, then under `metadata:`, where Claude Code moves keys that it
+does not know, then under the names that Claude Code itself uses.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+from mdmem.notes import fences, schema
+from mdmem.notes.frontmatter import Document, parse
+from mdmem.notes.markdown import first_heading
+from mdmem.notes.values import BadBlock, Value
+
+# Our name of a field → the name that Claude Code's own memory uses.
+_CLAUDE_NAMES = {"title": "name", "summary": "description", "updated": "modified", "session": "originSessionId"}
+_NOTHING = ("", "~", "null")
+
+
+@dataclass
+class Note:
+    """One file of the store; `path` is posix and relative to the store."""
+
+    path: str
+    data: bytes
+    doc: Document
+
+    def get(self, key: str) -> Value | None:
+        """Return a field's effective value as written, or None when it is nowhere."""
+        fields = self.doc.fields
+        inner = fields.get("metadata")
+        for name in (key, _CLAUDE_NAMES.get(key)):
+            if name is None:
+                continue
+            if name in fields:
+                return fields[name]
+            if isinstance(inner, dict) and name in inner:
+                return inner[name]
+        return None
+
+    def text(self, key: str) -> str | None:
+        """Return a field that holds one text, stripped; None when it is missing, empty or no text."""
+        value = self.get(key)
+        if not isinstance(value, str):
+            return None
+        value = value.strip()
+        return None if value in _NOTHING else value
+
+    def words(self, key: str) -> list[str]:
+        """Return a field that holds one text or a list of them, as a list without repeats."""
+        return as_list(self.get(key))
+
+    @cached_property
+    def sha(self) -> str:
+        """SHA-256 of the bytes, in hex."""
+        return hashlib.sha256(self.data).hexdigest()
+
+    @property
+    def ok(self) -> bool:
+        """True when the file could be read in full and may be written to."""
+        return self.doc.problem is None
+
+    @property
+    def body(self) -> str:
+        return self.doc.body
+
+    @property
+    def id(self) -> str | None:
+        return self.text("id")
+
+    @cached_property
+    def kind(self) -> str:
+        kind = self.text("kind")
+        return kind if kind in schema.KINDS else schema.default_kind(self.path)
+
+    @cached_property
+    def type(self) -> str | None:
+        kind = self.text("type")
+        if self.kind == "memory" and kind in schema.CLAUDE_TYPES:
+            return schema.CLAUDE_TYPES[kind]
+        if kind is None and self.kind == "entity":
+            parts = self.path.split("/")
+            return parts[1] if parts[0] == "entities" and len(parts) > 2 else None
+        return kind
+
+    @cached_property
+    def title(self) -> str:
+        stem = self.path.rpartition("/")[2].removesuffix(".md")
+        title = self.get("title")
+        written = title.strip() if isinstance(title, str) else ""
+        return " ".join(written.split()) or first_heading(self.doc.body) or stem
+
+    @property
+    def summary(self) -> str | None:
+        return self.text("summary")
+
+    @property
+    def overview(self) -> str | None:
+        return self.text("overview")
+
+    @cached_property
+    def facts(self) -> dict[str, str]:
+        facts = self.get("facts")
+        return {key: value for key, value in facts.items() if isinstance(value, str)} if isinstance(facts, dict) else {}
+
+    @cached_property
+    def tags(self) -> list[str]:
+        """The tags of the block, without `#`; a single text is split at commas."""
+        value = self.get("tags")
+        if isinstance(value, str):
+            value = list(value.split(","))
+        tags = (tag.strip().removeprefix("#") for tag in as_list(value))
+        return list(dict.fromkeys(tag for tag in tags if tag))
+
+    @property
+    def aliases(self) -> list[str]:
+        return self.words("aliases")
+
+    @property
+    def category(self) -> str | None:
+        return self.text("category")
+
+    @property
+    def scope(self) -> str | None:
+        return self.text("scope")
+
+    @property
+    def agent(self) -> str | None:
+        return self.text("agent")
+
+    @property
+    def device(self) -> str | None:
+        return self.text("device")
+
+    @property
+    def source(self) -> str | None:
+        return self.text("source")
+
+    @property
+    def session(self) -> str | None:
+        return self.text("session")
+
+    @property
+    def status(self) -> str | None:
+        return self.text("status")
+
+    @property
+    def priority(self) -> str | None:
+        return self.text("priority")
+
+    @property
+    def outcome(self) -> str | None:
+        return self.text("outcome")
+
+    @property
+    def due(self) -> str | None:
+        return self.text("due")
+
+    @property
+    def created(self) -> str | None:
+        return self.text("created")
+
+    @property
+    def updated(self) -> str | None:
+        return self.text("updated")
+
+    @property
+    def expires(self) -> str | None:
+        return self.text("expires")
+
+    @property
+    def valid_from(self) -> str | None:
+        return self.text("valid_from")
+
+    @property
+    def valid_until(self) -> str | None:
+        return self.text("valid_until")
+
+    @property
+    def importance(self) -> float | None:
+        return schema.number(self.get("importance"))
+
+    @property
+    def confidence(self) -> float | None:
+        return schema.number(self.get("confidence"))
+
+    @property
+    def tier(self) -> str | None:
+        return self.text("tier")
+
+    @property
+    def pinned(self) -> bool:
+        return schema.is_true(self.get("pinned"))
+
+    @property
+    def fact_key(self) -> str | None:
+        return self.text("fact_key")
+
+    def edges(self) -> dict[str, list[str]]:
+        """Return the edge fields that are set: name → what each points at, as written."""
+        return {name: targets for name in schema.EDGE_FIELDS if (targets := self.words(name))}
+
+    def effective(self) -> dict[str, Value]:
+        """Return all fields as mdmem sees them: keys under `metadata:` beside those of the top level."""
+        view = {key: value for key, value in self.doc.fields.items() if key != "metadata"}
+        inner = self.doc.fields.get("metadata")
+        if isinstance(inner, dict):
+            for key, value in inner.items():
+                view.setdefault(key, value)
+        elif inner is not None:
+            view["metadata"] = inner
+        for ours, theirs in _CLAUDE_NAMES.items():
+            if ours not in view and theirs in view:
+                view[ours] = view[theirs]
+        if self.type and "type" in view:
+            view["type"] = self.type
+        return view
+
+    def line_of(self, key: str) -> int | None:
+        """Return the 1-based line of the file where a field's key stands, or None."""
+        block = fences.split(self.data).block
+        if block is None:
+            return None
+        from mdmem.notes.block import compose
+
+        try:
+            node, _ = compose(block)
+        except BadBlock:
+            return None
+        for name in (key, _CLAUDE_NAMES.get(key, key)):
+            place = node.find(name)
+            if place >= 0:
+                return node.keys[place].line + 2
+            outer = node.find("metadata")
+            inner = node.items[outer] if outer >= 0 else None
+            if inner is not None and inner.kind == "map" and (place := inner.find(name)) >= 0:
+                return inner.keys[place].line + 2
+        return None
+
+
+def as_list(value: Value | None) -> list[str]:
+    """Return the texts in a value: itself, its items, and `[[x]]` where YAML read it as nested lists."""
+    if value is None or isinstance(value, dict):
+        return []
+    if isinstance(value, str):
+        return [] if value.strip() in _NOTHING else [value.strip()]
+    found: list[str] = []
+    for item in value:
+        if isinstance(item, str):
+            found += as_list(item)
+        elif isinstance(item, list) and len(item) == 1 and isinstance(item[0], list):
+            found.append("[[" + ", ".join(part for part in item[0] if isinstance(part, str)) + "]]")
+    return list(dict.fromkeys(found))
+
+
+def load(path: str, data: bytes) -> Note:
+    """Return the note in data; never raises."""
+    return Note(path, data, parse(data))
