@@ -229,8 +229,9 @@ def run_git(
 
 def failure(args: Iterable[str], done: Done) -> GitFailed:
     """Return the error for a git call that failed."""
-    lines = [line for line in done.err.strip().splitlines() if line.strip() and not line.startswith("hint:")]
-    why = "; ".join(lines[-3:]) if lines else f"exit code {done.code}"
+    lines = [line.strip() for line in done.err.splitlines() if line.strip() and not line.startswith("hint:")]
+    telling = [line for line in lines if line.startswith(("fatal:", "error:", "remote:", "ssh:"))]
+    why = "; ".join(telling[:3] or lines[-3:]) or f"exit code {done.code}"
     return GitFailed(f"git {_verb(args)} failed", why=why, status=done.code, err=done.err)
 
 

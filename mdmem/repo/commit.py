@@ -1,0 +1,325 @@
+"""Committing mdmem's own paths and nothing else: what a person has staged stays staged.
+
+The commit is built on the branch's tip by `git fast-import`, so its cost does not grow with the store, and neither hooks,
+templates nor signing set-ups can stop it. A path that could not be committed is remembered and goes with the next commit.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from mdmem.clock import SystemClock
+from mdmem.errors import Locked, MdmemError
+from mdmem.locks import FileLock
+from mdmem.repo.git import Git, GitFailed
+from mdmem.repo.own import is_own
+from mdmem.repo.state import LOCKED
+from mdmem.repo.stream import DURABLE, Moved, NewCommit, Signature, message_text, write_commit
+
+Sleep = Callable[[float], None]
+FALLBACK = ("mdmem", "mdmem@localhost")
+_PATHS_ON_A_LINE = 200  # more than these are asked for without naming them: the command line has a limit
+
+
+@dataclass(frozen=True)
+class Committed:
+    """`done`: everything asked for is in a commit (or was already); `rev`: the new commit, None if none was needed;
+    `reason`: why not, or what was left out; `failed` and `ignored`: the paths that were left out."""
+
+    done: bool
+    rev: str | None = None
+    reason: str = ""
+    failed: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+
+def commit_lock(git: Git, timeout: float = 30.0) -> FileLock:
+    """Return the lock around every change of index and branch by mdmem, shared by all worktrees."""
+    return FileLock(git.common_dir / "mdmem" / "commit.lock", timeout=timeout)
+
+
+def commit_paths(
+    git: Git,
+    paths: Iterable[str],
+    message: str,
+    trailers: Mapping[str, str] | None = None,
+    *,
+    when: datetime | None = None,
+    patience: float = 2.0,
+    sleep: Sleep = time.sleep,
+) -> Committed:
+    """Commit these paths (relative to the git top; new, changed or deleted) and those that wait from before.
+
+    `patience` is the time in seconds that a lock held by another git is waited for. Never raises for a lock, a failed commit
+    or an unsafe state: then `done` is false, the files stay as they are, and the next call commits them.
+    """
+    wanted = list(dict.fromkeys(paths))
+    try:
+        with commit_lock(git):
+            return _commit_locked(git, wanted, message, trailers or {}, when, patience, sleep)
+    except (Locked, GitFailed, OSError) as error:
+        remember(git, wanted)
+        return Committed(False, reason=_why(error), failed=tuple(wanted))
+
+
+def commit_held(
+    git: Git, paths: Iterable[str], message: str, trailers: Mapping[str, str] | None = None, when: datetime | None = None
+) -> Committed:
+    """As commit_paths, for a caller that holds commit_lock. Raises GitFailed, OSError."""
+    return _commit_locked(git, list(dict.fromkeys(paths)), message, trailers or {}, when, 2.0, time.sleep)
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, MdmemError):
+        return str(error)
+    return (error.strerror if isinstance(error, OSError) else "") or str(error)
+
+
+def _commit_locked(
+    git: Git,
+    wanted: list[str],
+    message: str,
+    trailers: Mapping[str, str],
+    when: datetime | None,
+    patience: float,
+    sleep: Sleep,
+) -> Committed:
+    waiting = remembered(git)
+    paths = list(dict.fromkeys([*wanted, *waiting]))
+    if not paths:
+        return Committed(True, reason="nothing to commit")
+    state = git.state()
+    if not state.safe and state.name not in LOCKED:
+        remember(git, wanted)
+        reason = f"{state.name}: saved, not committed" + (f" (first: {state.hint})" if state.hint else "")
+        return Committed(False, reason=reason, failed=tuple(wanted))
+    attempt = Attempt(git, state.branch, message_text(message, trailers), when)
+    result = _with_patience(lambda: attempt.run(paths), git, patience, sleep)
+    _forget(git, set(paths) - set(result.failed))
+    out = {*result.failed, *result.ignored}
+    return replace(result, done=not out.intersection(wanted))
+
+
+def _with_patience(step: Callable[[], Committed], git: Git, patience: float, sleep: Sleep) -> Committed:
+    """Run a step again while another process's lock is what stops it; raises its error when patience ends."""
+    pause, waited = 0.01, 0.0
+    while True:
+        try:
+            return step()
+        except Moved:
+            if waited >= patience:
+                raise
+        except GitFailed as error:
+            # A lock that is minutes old is not going away: its owner died. It is named, never removed.
+            if ".lock" not in error.err or waited >= (0.1 if _old_lock(git) else patience):
+                raise
+        jitter = 0.5 + int.from_bytes(os.urandom(2), "big") / 65536
+        sleep(pause * jitter)
+        waited += pause
+        pause = min(pause * 2, 0.25)
+
+
+def _old_lock(git: Git) -> bool:
+    try:
+        return time.time() - git.path("index.lock").stat().st_mtime > 60
+    except OSError:
+        return False
+
+
+@dataclass
+class Attempt:
+    """One try at a commit of some paths on one branch."""
+
+    git: Git
+    branch: str
+    message: str
+    when: datetime | None
+
+    def run(self, paths: Sequence[str]) -> Committed:
+        """Return what was committed. Raises GitFailed."""
+        ignored = ignored_paths(self.git, paths)
+        kept = [path for path in paths if path not in ignored]
+        bad = self._stage(kept)
+        entries, born = self._staged([path for path in kept if path not in bad])
+        reasons = [f"git ignores {path}" for path in sorted(ignored)] + [f"{path}: {why}" for path, why in bad.items()]
+        result = Committed(True, None, "; ".join(reasons), tuple(bad), tuple(sorted(ignored)))
+        if not entries:
+            return result if reasons else replace(result, reason="nothing to commit")
+        author, committer = signatures(self.git, self.when)
+        parents = [f"refs/heads/{self.branch}^0"] if born else []
+        commit = NewCommit(f"refs/heads/{self.branch}", author, committer, self.message, parents, entries)
+        return replace(result, rev=write_commit(self.git, commit))
+
+    def _stage(self, paths: Sequence[str]) -> dict[str, str]:
+        """Put the paths' content on disk into the index; returns {path: why not} for those that git refuses."""
+        bad = {path: why for path in paths if (why := _unfit(self.git.top / path))}
+        good = [path for path in paths if path not in bad]
+        args = (*DURABLE, "update-index", "--add", "--remove", "-z", "--stdin")
+        groups = [good] if good else []
+        while groups:
+            group = groups.pop()
+            try:
+                self.git.run(*args, input=b"".join(os.fsencode(path) + b"\0" for path in group), timeout=120)
+            except GitFailed as error:
+                if ".lock" in error.err or error.status != 128:
+                    raise
+                if len(group) == 1:
+                    bad[group[0]] = error.why
+                else:  # one bad file must not hold back the others
+                    half = len(group) // 2
+                    groups += [group[half:], group[:half]]
+        return bad
+
+    def _staged(self, paths: Sequence[str]) -> tuple[dict[str, tuple[str, str | bytes] | None], bool]:
+        """Return the entries of these paths in which the index differs from the branch, and whether it has a commit."""
+        if not paths:
+            return {}, True
+        named = ("--", *paths) if len(paths) <= _PATHS_ON_A_LINE else ()
+        wanted = set(paths)
+        args = ("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules")
+        done = self.git.run(*args, "HEAD", *named, check=False, read=True)
+        found: dict[str, tuple[str, str | bytes] | None] = {}
+        if done.code == 0:
+            fields = done.fields()
+            for info, path in zip(fields[::2], fields[1::2]):
+                _, mode, _, oid, status = info.split()
+                if path in wanted:
+                    found[path] = None if status.startswith("D") else (mode, oid)
+        elif self.git.rev("HEAD") is None:
+            listed = self.git.run("ls-files", "--stage", "-z", *named, read=True)
+            for line in listed.fields():
+                info, _, path = line.partition("\t")
+                mode, oid, _ = info.split()
+                if path in wanted:
+                    found[path] = (mode, oid)
+        else:
+            raise GitFailed("git diff-index failed", why=done.err.strip(), status=done.code, err=done.err)
+        return found, done.code == 0
+
+
+def _unfit(path: Path) -> str:
+    try:
+        mode = os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return ""  # a deletion
+    except OSError as error:
+        return error.strerror or "unreadable"
+    if stat.S_ISREG(mode):
+        return ""
+    return "is a folder" if stat.S_ISDIR(mode) else "is not a regular file"
+
+
+def ignored_paths(git: Git, paths: Sequence[str]) -> set[str]:
+    """Return those of the paths that git ignores and does not track."""
+    if not paths:
+        return set()
+    # check-ignore refuses literal pathspecs; with `./` in front no name is taken for a pattern.
+    data = b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths)
+    args = ("check-ignore", "-z", "--stdin")
+    done = git.run(*args, input=data, check=False, read=True, env={"GIT_LITERAL_PATHSPECS": "0"})
+    if done.code > 1 and len(paths) > 1:  # one path that git refuses to look at (in a submodule, say) hides the others
+        half = len(paths) // 2
+        return ignored_paths(git, paths[:half]) | ignored_paths(git, paths[half:])
+    return {path.removeprefix("./") for path in done.fields()}
+
+
+def signatures(git: Git, when: datetime | None = None) -> tuple[Signature, Signature]:
+    """Return (author, committer): the user's own identity; mdmem's name only where none is set."""
+    found: dict[str, str] = {}
+    for line in git.run("var", "-l", check=False, read=True).out.decode("utf-8", "surrogateescape").splitlines():
+        key, _, value = line.partition("=")
+        found[key] = value
+    moment = when or SystemClock().now()
+
+    def one(role: str) -> Signature:
+        env = f"GIT_{role.upper()}"
+        name = os.environ.get(f"{env}_NAME") or found.get(f"{role}.name") or found.get("user.name") or FALLBACK[0]
+        mail = os.environ.get(f"{env}_EMAIL") or found.get(f"{role}.email") or found.get("user.email")
+        ident = found.get(f"{env}_IDENT", "").rsplit(" ", 2)
+        dated = len(ident) == 3 and ident[1].isdigit()
+        zone = ident[2] if dated else "+0000"
+        seconds = int(ident[1]) if dated and os.environ.get(f"{env}_DATE") else int(moment.timestamp())
+        return Signature(name, mail or os.environ.get("EMAIL") or FALLBACK[1], seconds, zone)
+
+    return one("author"), one("committer")
+
+
+# --- what waits ----------------------------------------------------------------------------------
+
+
+def _waiting_file(git: Git) -> Path:
+    return git.path("mdmem") / "pending"
+
+
+def remembered(git: Git) -> list[str]:
+    """Return the paths whose commit failed before."""
+    try:
+        data = _waiting_file(git).read_bytes()
+    except OSError:
+        return []
+    return list(dict.fromkeys(os.fsdecode(part) for part in data.split(b"\0") if part))
+
+
+def remember(git: Git, paths: Iterable[str]) -> None:
+    """Note paths for the next commit. A failure is ignored: sync looks at the work tree itself."""
+    data = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    try:
+        _waiting_file(git).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(_waiting_file(git), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            os.write(descriptor, data)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        pass
+
+
+def _forget(git: Git, settled: set[str]) -> None:
+    """Drop paths from the list of waiting ones; what another process added meanwhile stays."""
+    file = _waiting_file(git)
+    taken = file.with_name("pending.taken")
+    try:
+        os.replace(file, taken)
+        data = taken.read_bytes()
+        left = [os.fsdecode(part) for part in data.split(b"\0") if part and os.fsdecode(part) not in settled]
+        if left:
+            remember(git, dict.fromkeys(left))
+        taken.unlink()
+    except OSError:
+        pass
+
+
+@dataclass(frozen=True)
+class Pending:
+    """An own path whose content on disk is in no commit. `kind`: new, changed or deleted."""
+
+    path: str
+    kind: str
+
+
+def pending(git: Git, roots: tuple[str, ...] = ("",)) -> list[Pending]:
+    """Return the own paths that differ from the branch or from the index, sorted; see own.is_own. Raises GitFailed."""
+    args = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all")
+    named = () if "" in roots else ("--", *(root for root in roots if (git.top / root).is_dir()))
+    if len(named) == 1:
+        return []
+    found: dict[str, Pending] = {}
+    for line in git.run(*args, *named, read=True, timeout=60).fields():
+        if line.startswith("1 "):
+            parts = line.split(" ", 8)
+            path, known = parts[8], parts[6].strip("0") != ""
+            kind = "new" if not known else "changed" if os.path.lexists(git.top / path) else "deleted"
+        elif line.startswith("? "):
+            path, kind = line[2:], "new"
+        else:
+            continue
+        if is_own(path, roots) and not path.endswith("/"):
+            # `git rm --cached` gives two lines for a path: it is still there, so it is not deleted.
+            found.setdefault(path, Pending(path, kind))
+    return sorted(found.values(), key=lambda item: item.path)

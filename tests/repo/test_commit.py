@@ -1,0 +1,312 @@
+"""Own paths are committed, nothing else is touched, and nothing that was saved is lost."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+from mdmem.repo.commit import Committed, commit_paths, pending, remembered
+from mdmem.repo.git import Git
+
+from .conftest import Sh
+from .test_state import clash
+
+
+def no_sleep(_: float) -> None:
+    return None
+
+
+def commit(top: Path, *paths: str, message: str = "remember: x", **trailers: str) -> Committed:
+    return commit_paths(Git(top), paths, message, trailers, patience=0.3, sleep=no_sleep)
+
+
+def head_files(top: Path, sh: Sh) -> list[str]:
+    return [name for name in sh(top, "ls-tree", "-r", "-z", "--name-only", "HEAD").split("\0") if name]
+
+
+def test_new_changed_and_deleted_paths_make_one_commit(repo: Path, sh: Sh) -> None:
+    (repo / "gone.md").write_text("x")
+    assert commit(repo, "gone.md").done
+    (repo / "a.md").write_text("two\n")
+    (repo / "deep").mkdir()
+    (repo / "deep" / "né\nw\".md").write_text("n\n")
+    (repo / "gone.md").unlink()
+    done = commit(repo, "a.md", "deep/né\nw\".md", "gone.md", message="set: three", agent="claude", device="laptop")
+    assert done.done and done.rev == sh(repo, "rev-parse", "HEAD").strip()
+    assert sh(repo, "show", "--name-status", "-z", "--format=", "HEAD").split("\0")[:6] == [
+        "M", "a.md", "A", "deep/né\nw\".md", "D", "gone.md",
+    ]  # fmt: skip
+    assert sh(repo, "log", "-1", "--format=%s|%(trailers:key=Mdmem-Agent,valueonly,separator=)").strip() == "set: three|claude"
+    assert sh(repo, "status", "--porcelain") == ""
+    assert sh(repo, "reflog", "-1", "HEAD").startswith(done.rev[:7])
+    sh(repo, "fsck", "--strict")
+
+
+def test_g39_no_change_makes_no_commit(repo: Path, sh: Sh) -> None:
+    before = sh(repo, "rev-parse", "HEAD")
+    done = commit(repo, "a.md")
+    assert done.done and done.rev is None and done.reason == "nothing to commit"
+    os.utime(repo / "a.md")
+    assert commit(repo, "a.md").rev is None
+    assert sh(repo, "rev-parse", "HEAD") == before
+
+
+def test_g19_staged_work_of_the_user_stays_staged(repo: Path, sh: Sh) -> None:
+    (repo / "code.py").write_text("1\n")
+    sh(repo, "add", "code.py")
+    sh(repo, "commit", "-qm", "code")
+    (repo / "code.py").write_text("2\n")
+    sh(repo, "add", "code.py")
+    (repo / "code.py").write_text("3\n")
+    (repo / "other.py").write_text("new\n")
+    sh(repo, "add", "other.py")
+    (repo / "a.md").write_text("staged part\n")
+    sh(repo, "add", "a.md")
+    (repo / "a.md").write_text("staged part\nand more\n")
+    assert commit(repo, "a.md").done
+    assert sh(repo, "show", "HEAD:a.md") == "staged part\nand more\n"
+    assert sh(repo, "show", "--name-only", "--format=", "HEAD").split() == ["a.md"]
+    assert sh(repo, "status", "--porcelain").splitlines() == ["MM code.py", "A  other.py"]
+    assert sh(repo, "show", ":code.py") == "2\n"
+
+
+def test_first_commit_on_an_unborn_branch(tmp_path: Path, sh: Sh) -> None:
+    sh(tmp_path, "init", "-q", "new")
+    top = tmp_path / "new"
+    (top / "a.md").write_text("x")
+    assert commit(top, "a.md").done
+    assert sh(top, "log", "--format=%s").strip() == "remember: x"
+
+
+def test_g1_a_stale_index_lock_is_left_alone_and_the_next_commit_takes_the_rest(repo: Path, sh: Sh) -> None:
+    lock = repo / ".git" / "index.lock"
+    lock.touch()
+    (repo / "b.md").write_text("b")
+    done = commit(repo, "b.md")
+    assert not done.done and "index.lock" in done.reason
+    assert lock.exists()
+    lock.unlink()
+    (repo / "c.md").write_text("c")
+    assert commit(repo, "c.md").done
+    assert head_files(repo, sh) == ["a.md", "b.md", "c.md"]
+    assert remembered(Git(repo)) == []
+
+
+def test_g1_an_old_lock_is_not_waited_for(repo: Path) -> None:
+    lock = repo / ".git" / "index.lock"
+    lock.touch()
+    os.utime(lock, (time.time() - 600, time.time() - 600))
+    slept: list[float] = []
+    (repo / "b.md").write_text("b")
+    assert not commit_paths(Git(repo), ["b.md"], "x", {}, patience=30, sleep=slept.append).done
+    assert sum(slept) < 0.5
+
+
+@pytest.mark.parametrize("kind", ["rebase", "merge", "cherry-pick"])
+def test_g2_g4_nothing_is_committed_in_the_middle_of_someone_elses_operation(kind: str, repo: Path, sh: Sh) -> None:
+    clash(repo, sh)
+    sh(repo, kind, "side", check=False)
+    before = (sh(repo, "rev-parse", "HEAD"), sh(repo, "ls-files", "-s"))
+    (repo / "new.md").write_text("n")
+    done = commit(repo, "new.md")
+    assert not done.done and kind in done.reason and "--abort" in done.reason
+    assert (sh(repo, "rev-parse", "HEAD"), sh(repo, "ls-files", "-s")) == before
+    sh(repo, kind, "--abort")
+    assert (repo / "new.md").read_text() == "n"  # G-5
+    assert commit(repo).done
+    assert "new.md" in head_files(repo, sh)
+
+
+def test_g2_a_merge_stopped_by_a_lock_loses_no_file(repo: Path, sh: Sh) -> None:
+    sh(repo, "switch", "-qc", "side")
+    (repo / "s.md").write_text("s")
+    sh(repo, "add", "s.md")
+    sh(repo, "commit", "-qm", "s")
+    sh(repo, "switch", "-q", "main")
+    (repo / "m.md").write_text("m")
+    sh(repo, "add", "m.md")
+    sh(repo, "commit", "-qm", "m")
+    (repo / ".git" / "index.lock").touch()
+    sh(repo, "merge", "side", check=False)
+    (repo / ".git" / "index.lock").unlink()
+    assert (repo / ".git" / "MERGE_HEAD").exists()
+    (repo / "n.md").write_text("n")
+    assert not commit(repo, "n.md").done
+    assert sh(repo, "log", "-1", "--format=%P").split() == [sh(repo, "rev-parse", "HEAD~1").strip()]
+
+
+def test_detached_head_is_never_committed_to(repo: Path, sh: Sh) -> None:
+    sh(repo, "switch", "-q", "--detach")
+    (repo / "b.md").write_text("b")
+    done = commit(repo, "b.md")
+    assert not done.done and "detached head" in done.reason
+    sh(repo, "switch", "-q", "main")
+    assert commit(repo).rev is not None
+
+
+def test_g30_a_broken_signer_does_not_stop_a_commit(repo: Path, sh: Sh) -> None:
+    sh(repo, "config", "commit.gpgsign", "true")
+    sh(repo, "config", "gpg.program", "/bin/false")
+    (repo / "b.md").write_text("b")
+    assert commit(repo, "b.md").done
+
+
+def test_g31_the_fallback_identity_is_used_only_when_none_is_set(
+    repo: Path, sh: Sh, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repo / "b.md").write_text("b")
+    commit(repo, "b.md")
+    assert sh(repo, "log", "-1", "--format=%an <%ae> %cn").strip() == "Test <test@example.org> Test"
+    (own_home / ".gitconfig").write_text("")
+    (repo / "b.md").write_text("c")
+    assert commit(repo, "b.md").done
+    assert sh(repo, "log", "-1", "--format=%an <%ae>").strip() == "mdmem <mdmem@localhost>"
+    assert "mdmem" not in (repo / ".git" / "config").read_text()
+    monkeypatch.setenv("GIT_AUTHOR_NAME", "Ann <x>")
+    (repo / "b.md").write_text("d")
+    assert commit(repo, "b.md").done
+    assert sh(repo, "log", "-1", "--format=%an").strip() == "Ann x"
+    sh(repo, "fsck", "--strict")
+
+
+def test_the_users_hooks_and_templates_do_not_run(repo: Path, sh: Sh) -> None:
+    hook = repo / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    sh(repo, "config", "commit.template", "/nonexistent")
+    (repo / "b.md").write_text("b")
+    assert commit(repo, "b.md").done
+
+
+def test_g35_a_new_path_that_git_ignores_is_left_out_and_named(repo: Path, sh: Sh, own_home: Path) -> None:
+    ignore = own_home / "ignore"
+    ignore.write_text("build/\n")
+    sh(repo, "config", "core.excludesFile", str(ignore))
+    (repo / "build").mkdir()
+    (repo / "build" / "n.md").write_text("n")
+    (repo / "b.md").write_text("b")
+    done = commit(repo, "build/n.md", "b.md")
+    assert not done.done and done.ignored == ("build/n.md",) and "git ignores build/n.md" in done.reason
+    assert done.rev and head_files(repo, sh) == ["a.md", "b.md"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_an_unreadable_file_does_not_hold_back_others(repo: Path, sh: Sh) -> None:
+    for name in "bcd":
+        (repo / f"{name}.md").write_text(name)
+    (repo / "c.md").chmod(0)
+    done = commit(repo, "b.md", "c.md", "d.md")
+    assert done.failed == ("c.md",) and head_files(repo, sh) == ["a.md", "b.md", "d.md"]
+
+
+def test_links_and_folders_are_left_out(repo: Path, sh: Sh, tmp_path: Path) -> None:
+    (repo / "link.md").symlink_to(tmp_path / "secret")
+    (repo / "2026-01-01.md").mkdir()
+    (repo / "b.md").write_text("b")
+    done = commit(repo, "link.md", "2026-01-01.md", "b.md")
+    assert not done.done and set(done.failed) == {"link.md", "2026-01-01.md"}
+    assert head_files(repo, sh) == ["a.md", "b.md"]
+
+
+def test_g33_a_path_inside_a_submodule_is_left_out(repo: Path, sh: Sh, tmp_path: Path) -> None:
+    sh(tmp_path, "init", "-q", "sub")
+    (tmp_path / "sub" / "s.md").write_text("s")
+    sh(tmp_path / "sub", "add", ".")
+    sh(tmp_path / "sub", "commit", "-qm", "s")
+    sh(repo, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tmp_path / "sub"), "sub")
+    sh(repo, "commit", "-qm", "sub")
+    (repo / "sub" / "s.md").write_text("changed")
+    (repo / "b.md").write_text("b")
+    assert [p.path for p in pending(Git(repo))] == ["b.md"]
+    done = commit(repo, "sub/s.md", "b.md")
+    assert not done.done and done.failed == ("sub/s.md",)
+    assert sh(repo, "show", "--name-only", "--format=", "HEAD").split() == ["b.md"]
+
+
+def test_pending_lists_own_paths_by_kind(repo: Path, sh: Sh) -> None:
+    (repo / "sub").mkdir()
+    (repo / "sub" / "new\nname.md").write_text("x")
+    (repo / "code.py").write_text("x")
+    (repo / "gone.md").write_text("x")
+    (repo / "kept.md").write_text("x")
+    sh(repo, "add", "gone.md", "kept.md")
+    sh(repo, "commit", "-qm", "x")
+    (repo / "gone.md").unlink()
+    sh(repo, "rm", "-q", "--cached", "kept.md")
+    (repo / "a.md").write_text("changed")
+    found = [(p.path, p.kind) for p in pending(Git(repo))]
+    assert found == [("a.md", "changed"), ("gone.md", "deleted"), ("kept.md", "changed"), ("sub/new\nname.md", "new")]
+    assert [p.path for p in pending(Git(repo), ("sub",))] == ["sub/new\nname.md"]
+    assert pending(Git(repo), ("absent",)) == []
+
+
+def test_g40_a_note_taken_out_of_the_index_by_an_agent_is_committed_again(repo: Path, sh: Sh) -> None:
+    sh(repo, "rm", "-q", "--cached", "a.md")
+    sh(repo, "commit", "-qm", "oops")
+    assert commit(repo, *[p.path for p in pending(Git(repo))]).done
+    assert head_files(repo, sh) == ["a.md"]
+
+
+def test_dates_come_from_the_clock(repo: Path, sh: Sh) -> None:
+    (repo / "b.md").write_text("b")
+    commit_paths(Git(repo), ["b.md"], "x", {}, when=datetime(2026, 3, 1, 12, tzinfo=timezone.utc))
+    assert sh(repo, "log", "-1", "--format=%at %ct").split() == ["1772366400", "1772366400"]
+
+
+def test_commit_in_a_linked_worktree(repo: Path, sh: Sh, tmp_path: Path) -> None:
+    sh(repo, "worktree", "add", "-q", str(tmp_path / "wt"), "-b", "side")
+    (tmp_path / "wt" / "b.md").write_text("b")
+    assert commit(tmp_path / "wt", "b.md").done
+    assert sh(tmp_path / "wt", "status", "--porcelain") == "" == sh(repo, "status", "--porcelain")
+    assert "b.md" in sh(repo, "ls-tree", "--name-only", "side")
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from mdmem.repo.commit import commit_paths
+from mdmem.repo.git import Git
+top, me, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+for i in range(count):
+    (top / f"{me}-{i}.md").write_text(f"note {me} {i}")
+    done = commit_paths(Git(top), [f"{me}-{i}.md"], "remember: n", {}); assert done.done, done
+"""
+
+
+def test_g1_eight_parallel_writers_lose_nothing(repo: Path, sh: Sh, request: pytest.FixtureRequest) -> None:
+    count = 50 if request.config.getoption("--nightly") else 6
+    root = str(Path(__file__).resolve().parents[2])
+    env = {**os.environ, "PYTHONPATH": root}
+    running = [subprocess.Popen([sys.executable, "-c", WRITER, str(repo), str(n), str(count)], env=env) for n in range(8)]
+    assert [process.wait(timeout=240) for process in running] == [0] * 8
+    assert len(head_files(repo, sh)) == 8 * count + 1
+    assert sh(repo, "status", "--porcelain") == ""
+    assert len(sh(repo, "log", "--format=%H").split()) <= 8 * count + 1
+    sh(repo, "fsck", "--strict")
+
+
+def test_g1_a_user_who_commits_at_the_same_time_loses_nothing(repo: Path, sh: Sh) -> None:
+    root = str(Path(__file__).resolve().parents[2])
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(repo), "w", "15"], env={**os.environ, "PYTHONPATH": root}, stderr=subprocess.PIPE
+    )
+    made = 0
+    for i in range(200):
+        if process.poll() is not None:
+            break
+        (repo / f"user-{i}.txt").write_text("u")
+        added = subprocess.run(["git", "-C", str(repo), "add", f"user-{i}.txt"], capture_output=True, check=False)
+        done = subprocess.run(["git", "-C", str(repo), "commit", "-qm", "u"], capture_output=True, check=False)
+        made += added.returncode == 0 and done.returncode == 0
+    assert process.wait(timeout=60) == 0, process.stderr and process.stderr.read()
+    files = head_files(repo, sh)
+    assert {f"w-{i}.md" for i in range(15)} <= set(files)
+    sh(repo, "fsck", "--strict")
+    assert made > 0
