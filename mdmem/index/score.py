@@ -72,13 +72,20 @@ class _Part:
 
 
 class Corpus:
-    """Segments seen as one index, without the documents of the notes in `gone`.
+    """Segments seen as one index, without the documents of the notes in `gone`, and with all of `fresh`.
 
     Immutable: a new one is made when a segment or `gone` changes; then all statistics are counted anew."""
 
-    def __init__(self, segments: Sequence[Segment], gone: Collection[int] = (), settings: Settings | None = None) -> None:
+    def __init__(
+        self,
+        segments: Sequence[Segment],
+        gone: Collection[int] = (),
+        fresh: Sequence[Segment] = (),
+        settings: Settings | None = None,
+    ) -> None:
         self.settings = settings or Settings()
         self.parts = [_Part(segment, _dead(segment, gone)) for segment in segments]
+        self.parts += [_Part(segment, segment.dead) for segment in fresh]
         self.count = sum(part.segment.size - len(part.dead) for part in self.parts)
         self.averages = []
         for number in range(len(FIELDS)):
