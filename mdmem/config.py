@@ -48,6 +48,10 @@ DEFAULTS: dict[str, Any] = {
     "llm.daily_calls": 200,
     "llm.daily_cost": 0.0,
     "serve": "auto",
+    # What hooks put into an agent's context: on, off, or own (only what this device wrote).
+    "hooks.inject": "on",
+    "hooks.token_budget": 2000,
+    "hooks.capture": True,
 }
 
 # What a repository's .mdmem.toml may set; everything else there is ignored with a notice.

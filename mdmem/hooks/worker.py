@@ -1,0 +1,153 @@
+"""The detached worker: empties one store's queue (index, commit, session notes, sync) and ends.
+
+Started by `queue.wake` with the store's worker lock already held. An item that fails is logged and dropped: the files
+are the truth, and the next refresh or sync finds what this one did not do.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+if __name__ == "__main__":
+    # Run as a file: the package is found by its place on disk (see main.py).
+    _here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _here]
+    _top = os.path.dirname(os.path.dirname(_here))
+    if _top not in sys.path:
+        sys.path.insert(0, _top)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mdmem.store import Store
+
+# Seconds without a new edit after which edits are taken as done, and the longest that they are waited for.
+SETTLE = 1.0
+SETTLE_AT_MOST = 8.0
+# Seconds after which a worker ends whatever it is at.
+LIFETIME = 900
+
+
+def main(argv: list[str]) -> int:
+    """Work for the store in argv: root, state folder, descriptor of the held lock. Returns 0."""
+    root, state, lock = argv[0], argv[1], int(argv[2])
+    _end_in_time()
+    os.chdir("/" if os.name != "nt" else root)
+    try:
+        work(root, state, lock)
+    except Exception as error:
+        _complain(error)
+    return 0
+
+
+def work(root: str, state: str, lock: int | None) -> None:
+    """Empty the queue until nothing is left and the lock is given back."""
+    from mdmem.hooks.queue import hold_lock
+    from mdmem.memory import journal
+
+    queue, taken = os.path.join(state, "queue.jsonl"), os.path.join(state, "queue.taken")
+    while lock is not None:
+        items = journal.take(queue, taken)
+        while items:
+            if all(item.get("do") == "note" for item in items):
+                _settle(queue)
+                items = journal.take(queue, taken)
+            _run(root, items)
+            os.unlink(taken)
+            items = journal.take(queue, taken)
+        os.close(lock)
+        # A hook that put an item while we held the lock started nobody: look once more after giving it back.
+        lock = hold_lock(state) if os.path.exists(queue) else None
+
+
+def _settle(queue: str) -> None:
+    pause = float(os.environ.get("MDMEM_WORKER_SETTLE", SETTLE))
+    begin = quiet_since = time.monotonic()
+    size = _size(queue)
+    while time.monotonic() - quiet_since < pause and time.monotonic() - begin < SETTLE_AT_MOST:
+        time.sleep(min(0.1, pause))
+        if _size(queue) != size:
+            size, quiet_since = _size(queue), time.monotonic()
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def _run(root: str, items: list[dict[str, Any]]) -> None:
+    from mdmem.store import Store
+
+    store = Store.open(root, need="write")
+    wanted = {str(item.get("do")) for item in items}
+    notes = [str(item["path"]) for item in items if item.get("do") == "note" and item.get("path")]
+    session = next((str(i["session"]) for i in reversed(items) if i.get("do") == "note" and i.get("session")), "")
+    steps = []
+    if notes:
+        steps.append(lambda: _commit(store, list(dict.fromkeys(notes)), session))
+    if "session" in wanted or "orphans" in wanted:
+        ended = [str(item.get("session", "")) for item in items if item.get("do") == "session"]
+        steps.append(lambda: _close_sessions(store, ended))
+    if "pull" in wanted or "push" in wanted:
+        steps.append(lambda: _sync(store))
+    steps.append(lambda: _index(store))
+    for step in steps:
+        try:
+            step()
+        except Exception as error:
+            _complain(error)
+
+
+def _commit(store: Store, paths: list[str], session: str) -> None:
+    from mdmem.memory.edited import commit_edited
+
+    commit_edited(store, paths, session)
+
+
+def _index(store: Store) -> None:
+    while True:
+        done = store.index.refresh(embed_budget_s=60.0)
+        if not done.pending_vectors:
+            return
+        if not getattr(done, "embedded", 0):
+            return
+
+
+def _close_sessions(store: Store, ended: list[str]) -> None:
+    from mdmem.memory.sessions import close_sessions
+
+    close_sessions(store, ended)
+
+
+def _sync(store: Store) -> None:
+    from mdmem.repo.sync import sync
+
+    sync(store)
+
+
+def _end_in_time() -> None:
+    try:
+        import signal
+
+        signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+        signal.alarm(LIFETIME)
+    except (ImportError, AttributeError, ValueError):  # pragma: no cover - Windows
+        pass
+
+
+def _complain(error: BaseException) -> None:
+    try:
+        from mdmem.hooks.failures import record
+
+        record("worker", error)
+    except Exception:
+        return
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
