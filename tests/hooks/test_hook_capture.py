@@ -135,7 +135,7 @@ def test_h28_subfolder_and_worktree_are_the_same_project(project: Path, store: P
 
     (project / "src" / "deep").mkdir(parents=True)
     git(project, "commit", "-q", "--allow-empty", "-m", "x")
-    git(project, "worktree", "add", "-q", str(tmp_path / "other place"))
+    git(project, "worktree", "add", "-q", "-b", "other", str(tmp_path / "other place"))
     found = [find_place(str(p)) for p in (project, project / "src" / "deep", tmp_path / "other place")]
     assert {(p.root, p.scope) for p in found if p} == {(str(store), "project:shop")}
     assert None not in found
