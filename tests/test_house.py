@@ -6,12 +6,12 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent / "mdmem"
-GROUND = {"errors", "config", "config_edit", "identity", "locate", "locks", "clock", "tokens", "notes", "__init__"}
+GROUND = {"errors", "config", "config_edit", "identity", "locate", "locks", "clock", "tokens", "detach", "notes", "__init__"}
 LEVEL = dict.fromkeys(GROUND, 0)
 LEVEL.update(dict.fromkeys(("repo", "index", "llm"), 1))
 LEVEL["store"] = 2
 LEVEL["setup"] = 3
-LEVEL.update(dict.fromkeys(("memory", "team", "graph", "recall"), 3))
+LEVEL.update(dict.fromkeys(("memory", "team", "graph", "recall", "warm"), 3))
 LEVEL.update(dict.fromkeys(("cli", "hooks", "mcp", "web"), 4))
 LEVEL["__main__"] = 5
 
