@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 import stat
 import threading
 from collections.abc import Iterator
@@ -320,7 +319,7 @@ class Folder:
 
     def _temp(self, folder: Path, data: bytes, mode: int | None) -> Path:
         """Return a new temporary file in folder with data on the disk."""
-        temp = folder / f"{TEMP_PREFIX}{secrets.token_hex(8)}{TEMP_SUFFIX}"
+        temp = folder / f"{TEMP_PREFIX}{os.urandom(8).hex()}{TEMP_SUFFIX}"
         fd = disk.open_new(temp, 0o666)
         try:
             try:

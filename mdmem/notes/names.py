@@ -7,8 +7,8 @@ and NTFS, so that no store can hold two names that another machine takes for one
 from __future__ import annotations
 
 import hashlib
+import os
 import re
-import secrets
 import unicodedata
 from datetime import datetime
 from typing import Protocol
@@ -109,7 +109,7 @@ def entity_id(type: str, title: str) -> str:
 
 def time_id(prefix: str, clock: Clock, rng: Random | None = None) -> str:
     """Return `<prefix>-YYYYMMDD-HHMMSS` and 8 random characters (40 bits): sorts by time within a second."""
-    bits = (rng or secrets.SystemRandom()).getrandbits(40)
+    bits = rng.getrandbits(40) if rng else int.from_bytes(os.urandom(5), "big")
     return f"{prefix}-{clock.now().astimezone(UTC):%Y%m%d-%H%M%S}{_encode(bits, 8)}"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from mdmem.clock import read_stamp
 from mdmem.errors import BadNote
 from mdmem.notes.values import FORBIDDEN, Given, Value
 
@@ -17,6 +18,7 @@ _WORDS = frozenset(("null", "y", "n", "yes", "no", "on", "off", ".nan", ".inf", 
 # Numbers that print as they are written: those may stay plain.
 _STEADY = re.compile(r"(?:0|[1-9]\d{0,14}|0\.\d{0,14}[1-9]|[1-9]\d{0,9}\.\d{0,5}[1-9])\Z", re.A)
 _NUMBER = re.compile(r"[-+]?[.\d][\d_.,:]*(?:[eE][-+]?\d*)?\Z|0[xob][0-9a-fA-F_]+\Z", re.A)
+_DATE = re.compile(r"\d{4}-\d\d?-\d\d?(?:[Tt ].*)?\Z", re.A)
 _KEY = re.compile(r"[A-Za-z_][\w .-]*\Z", re.A)
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
@@ -46,6 +48,8 @@ def may_be_plain(text: str, flow: bool = False) -> bool:
         return True
     if text.lower() in _WORDS or text.startswith(("---", "...")):
         return False
+    if _DATE.match(text):
+        return read_stamp(text) is not None  # many YAML readers stop at a date that does not exist
     return not _NUMBER.match(text) or bool(_STEADY.match(text))
 
 
@@ -62,7 +66,7 @@ def scalar(text: str, style: str = "", flow: bool = False) -> str:
 
 def key(text: str, flow: bool = False) -> str:
     """Return text as a key."""
-    plain = _KEY.match(text) and may_be_plain(text, flow)
+    plain = _KEY.match(text) and text.lower() not in _WORDS and may_be_plain(text, flow)
     return text if plain else scalar(text, '"', flow)
 
 
