@@ -229,7 +229,7 @@ class _Reader:
                     self.met.add(place)
                     node.value = link
             if self.lines and _COMMENT.match(self.lines[node.end_line], node.end_column):
-                self.warnings.append(Problem("hash", HASH_MESSAGE, node.end_line + 1))
+                self.warnings.append(Problem("comment_in_value", HASH_MESSAGE, node.end_line + 1))
             return
         if not flow and node.style in ("'", '"'):
             self.after(node)

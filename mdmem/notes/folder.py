@@ -40,8 +40,8 @@ class Folder:
         self,
         root: Path,
         owned: tuple[str, ...] = ("",),
-        *,
         lock: Path | None = None,
+        *,
         lock_timeout: float = 10.0,
         readonly: bool = False,
     ) -> None:

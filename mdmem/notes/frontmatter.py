@@ -13,7 +13,7 @@ from mdmem.notes import fences
 from mdmem.notes.simple import read_simple
 from mdmem.notes.values import BadBlock, Given, Problem, Value, clean
 
-__all__ = ["Document", "Given", "Problem", "Value", "clean", "edit", "parse", "render"]
+__all__ = ["Document", "Given", "Problem", "Value", "clean", "edit", "parse", "reform", "render"]
 
 
 @dataclass(slots=True)
@@ -100,6 +100,16 @@ def edit(data: bytes, changes: Mapping[str, Given | None], *, body: str | None =
     from mdmem.notes import splice
 
     return splice.edit(data, changes, body)
+
+
+def reform(data: bytes) -> bytes:
+    """Return data with one list item a line in set fields and quotes around texts that hold ` #word`.
+
+    Raises BadNote when the block is bad.
+    """
+    from mdmem.notes import reform as form
+
+    return form.reform(data)
 
 
 def render(fields: Mapping[str, Given], body: str) -> bytes:

@@ -41,13 +41,13 @@ class Note:
                 return inner[name]
         return None
 
-    def text(self, key: str) -> str | None:
-        """Return a field that holds one text, stripped; None when it is missing, empty or no text."""
+    def text(self, key: str) -> str:
+        """Return a field that holds one text, stripped; "" when it is missing, nothing (null, ~) or no text."""
         value = self.get(key)
         if not isinstance(value, str):
-            return None
+            return ""
         value = value.strip()
-        return None if value in _NOTHING else value
+        return "" if value in _NOTHING else value
 
     def words(self, key: str) -> list[str]:
         """Return a field that holds one text or a list of them, as a list without repeats."""
@@ -68,7 +68,7 @@ class Note:
         return self.doc.body
 
     @property
-    def id(self) -> str | None:
+    def id(self) -> str:
         return self.text("id")
 
     @cached_property
@@ -77,13 +77,13 @@ class Note:
         return kind if kind in schema.KINDS else schema.default_kind(self.path)
 
     @cached_property
-    def type(self) -> str | None:
+    def type(self) -> str:
         kind = self.text("type")
         if self.kind == "memory" and kind in schema.CLAUDE_TYPES:
             return schema.CLAUDE_TYPES[kind]
-        if kind is None and self.kind == "entity":
+        if not kind and self.kind == "entity":
             parts = self.path.split("/")
-            return parts[1] if parts[0] == "entities" and len(parts) > 2 else None
+            return parts[1] if parts[0] == "entities" and len(parts) > 2 else ""
         return kind
 
     @cached_property
@@ -94,11 +94,11 @@ class Note:
         return " ".join(written.split()) or first_heading(self.doc.body) or stem
 
     @property
-    def summary(self) -> str | None:
+    def summary(self) -> str:
         return self.text("summary")
 
     @property
-    def overview(self) -> str | None:
+    def overview(self) -> str:
         return self.text("overview")
 
     @cached_property
@@ -120,63 +120,65 @@ class Note:
         return self.words("aliases")
 
     @property
-    def category(self) -> str | None:
+    def category(self) -> str:
         return self.text("category")
 
     @property
-    def scope(self) -> str | None:
+    def scope(self) -> str:
         return self.text("scope")
 
     @property
-    def agent(self) -> str | None:
+    def agent(self) -> str:
         return self.text("agent")
 
     @property
-    def device(self) -> str | None:
+    def device(self) -> str:
         return self.text("device")
 
     @property
-    def source(self) -> str | None:
+    def source(self) -> str:
         return self.text("source")
 
     @property
-    def session(self) -> str | None:
+    def session(self) -> str:
         return self.text("session")
 
     @property
-    def status(self) -> str | None:
+    def status(self) -> str:
         return self.text("status")
 
     @property
-    def priority(self) -> str | None:
+    def priority(self) -> str:
         return self.text("priority")
 
     @property
-    def outcome(self) -> str | None:
+    def outcome(self) -> str:
         return self.text("outcome")
 
     @property
-    def due(self) -> str | None:
+    def due(self) -> str:
         return self.text("due")
 
     @property
     def created(self) -> str | None:
-        return self.text("created")
+        """As written, or None."""
+        return self.text("created") or None
 
     @property
     def updated(self) -> str | None:
-        return self.text("updated")
+        """As written, or None."""
+        return self.text("updated") or None
 
     @property
-    def expires(self) -> str | None:
+    def expires(self) -> str:
         return self.text("expires")
 
     @property
-    def valid_from(self) -> str | None:
+    def valid_from(self) -> str:
         return self.text("valid_from")
 
     @property
-    def valid_until(self) -> str | None:
+    def valid_until(self) -> str:
         return self.text("valid_until")
 
     @property
@@ -188,7 +190,7 @@ class Note:
         return schema.number(self.get("confidence"))
 
     @property
-    def tier(self) -> str | None:
+    def tier(self) -> str:
         return self.text("tier")
 
     @property
@@ -196,7 +198,7 @@ class Note:
         return schema.is_true(self.get("pinned"))
 
     @property
-    def fact_key(self) -> str | None:
+    def fact_key(self) -> str:
         return self.text("fact_key")
 
     def edges(self) -> dict[str, list[str]]:

@@ -76,7 +76,8 @@ def inline(value: Given, flow: bool = True) -> str:
         return scalar(value, flow=flow)
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key(str(name), True)}: {inline(item)}" for name, item in value.items()) + "}"
-    return "[" + ", ".join(inline(item) for item in value) + "]"
+    inner = ", ".join(inline(item) for item in value)
+    return f"[ {inner} ]" if inner.startswith("[") else f"[{inner}]"  # [[a]] would be read as a wikilink
 
 
 def literal(text: str) -> tuple[str, list[str]] | None:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mdmem.notes.names import fold
-from mdmem.notes.values import Problem
 
 MAX_BYTES = 4 * 1024 * 1024  # a note is read up to here
 TEMP_PREFIX = ".mdmem-"
@@ -36,7 +35,8 @@ class Finding(NamedTuple):
     """A path that the scan left out or warns about."""
 
     path: str
-    problem: Problem
+    code: str
+    message: str
 
 
 @dataclass
@@ -125,11 +125,11 @@ class Scan:
                     self._note(prefix + name, "unreadable", f"cannot be looked at ({error.strerror})")
 
     def _note(self, path: str, code: str, message: str) -> None:
-        self.problems.append(Finding(path, Problem(code, message)))
+        self.problems.append(Finding(path, code, message))
 
     def _unread(self, path: str, message: str) -> None:
         self.unread.append(path)
-        self._note(path, "unreadable", message)
+        self._note(path, "unreadable_folder", message)
 
     def _odd(self, path: str) -> None:
         shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -86,7 +86,7 @@ def _edit_block(
     assert parts.block is not None
     try:
         node, _ = yaml_block.compose(parts.block)
-        work = _Splice(parts.block, before.newline)
+        work = Splice(parts.block, before.newline)
         if nested:
             work.map(node.items[node.find("metadata")], nested, _after_key(work, node, node.find("metadata")))
         work.map(node, top, None)
@@ -96,11 +96,11 @@ def _edit_block(
     return data[: parts.block_at] + text.encode("utf-8") + data[parts.close_at :]
 
 
-def _after_key(work: _Splice, node: Node, place: int) -> int:
+def _after_key(work: Splice, node: Node, place: int) -> int:
     return work.colon(node.keys[place])
 
 
-class _Splice:
+class Splice:
     """Collects replacements of spans of a text; positions are characters of the block."""
 
     def __init__(self, text: str, newline: str) -> None:
@@ -317,7 +317,9 @@ class _Splice:
         start, end = self.start(node), self.end(node)
         if not firsts or not pieces:
             brackets = "[]" if node.kind == "list" else "{}"
-            self.ops.append((start, end, brackets[0] + ", ".join(text for _, text in pieces) + brackets[1]))
+            inner = ", ".join(text for _, text in pieces)
+            gap = " " if inner.startswith("[") else ""
+            self.ops.append((start, end, brackets[0] + gap + inner + gap + brackets[1]))
             return
         ends = [max(self.end(first), self.end(last)) for first, last in zip(firsts, lasts)]
         text = self.text[start : self.start(firsts[0])]
@@ -328,6 +330,8 @@ class _Splice:
                 text += self.text[ends[previous] : self.start(firsts[which])] if kept else ", "
             text += piece
             previous = which if which >= 0 else -9
+        if text.startswith("[["):
+            text = "[ " + text[1:]  # [[a]] would be read as a wikilink
         self.ops.append((start, end, text + self.text[ends[-1] : end]))
 
 

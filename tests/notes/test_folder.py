@@ -24,7 +24,7 @@ def paths(folder: Folder) -> list[str]:
 
 
 def problems(folder: Folder) -> dict[str, str]:
-    return {found.path: found.problem.code for found in folder.problems}
+    return {found.path: found.code for found in folder.problems}
 
 
 def test_create_write_rename_delete(folder: Folder) -> None:
@@ -98,7 +98,7 @@ def test_i25_a_folder_that_cannot_be_read_is_reported(folder: Folder, monkeypatc
 
     monkeypatch.setattr(os, "scandir", scandir)
     assert paths(folder) == ["b/y.md"]
-    assert folder.unread == ["a"] and problems(folder) == {"a": "unreadable"}
+    assert folder.unread == ["a"] and problems(folder) == {"a": "unreadable_folder"}
 
 
 def test_n21_a_folder_named_like_a_note_is_skipped(folder: Folder) -> None:

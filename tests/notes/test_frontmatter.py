@@ -57,7 +57,7 @@ def test_f7_f8_f9_f11_f14_values_are_the_strings_that_were_written(text: str) ->
 def test_f12_a_cut_off_value_is_warned_about_and_written_values_are_quoted() -> None:
     cut = parse(b"---\nx: 1\ntitle: Fix #12 crash\n---\n")
     assert cut.fields["title"] == "Fix"
-    assert [(w.code, w.line) for w in cut.warnings] == [("hash", 3)]
+    assert [(w.code, w.line) for w in cut.warnings] == [("comment_in_value", 3)]
     assert "quote it" in cut.warnings[0].message
     empty = parse(b"---\ntitle: #12\n---\n")
     assert empty.fields["title"] == "" and empty.warnings[0].line == 2
