@@ -1,0 +1,250 @@
+"""The vector store: exact, in a stable order, whole after a kill, and honest about damage."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mdmem.index import vectors as module
+from mdmem.index.vectors import Vectors, VectorsDamaged
+
+DIMS = 24
+
+
+def names(count: int, start: int = 0) -> list[str]:
+    return [hashlib.sha256(str(number).encode()).hexdigest() for number in range(start, start + count)]
+
+
+def units(count: int, seed: int = 0, dims: int = DIMS) -> np.ndarray:
+    matrix = np.random.default_rng(seed).standard_normal((count, dims)).astype(np.float32)
+    return matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+
+
+def filled(folder: Path, count: int = 50, fingerprint: str = "m1") -> Vectors:
+    store = Vectors(folder, fingerprint, DIMS)
+    store.add(names(count), units(count))
+    return store
+
+
+def test_search_is_exact_and_filter_comes_before_the_cut(tmp_path: Path) -> None:
+    store = filled(tmp_path, 500)
+    query = units(1, seed=9)[0]
+    full = units(500) @ query
+    assert [hit.row for hit in store.search(query, None, 7)] == list(np.argsort(-full)[:7])
+    worst = np.argsort(full)[:3]
+    found = store.search(query, worst, 10)
+    assert [hit.row for hit in found] == list(worst[::-1])
+    assert found[0].hash == names(500)[worst[2]][:32]
+    assert len(store.search(query, np.array([4, 4, -1, 10_000]), 5)) == 1
+    assert store.search(query, np.array([], np.int64), 5) == []
+
+
+def test_order_of_rows_does_not_move_a_digit(tmp_path: Path) -> None:
+    count = 203
+    matrix, keys = units(count), names(count)
+    matrix[100] = matrix[7]  # a tie
+    order = np.random.default_rng(3).permutation(count)
+    one = Vectors(tmp_path / "a", "m", DIMS)
+    one.add(keys, matrix)
+    two = Vectors(tmp_path / "b", "m", DIMS)
+    for part in np.array_split(order, 7):
+        two.add([keys[i] for i in part], matrix[part])
+    query = matrix[7]
+    pick = lambda store: [(hit.hash, hit.cosine) for hit in store.search(query, None, 20)]  # noqa: E731
+    assert pick(one) == pick(two)
+    assert {hit[0] for hit in pick(one)[:2]} == {keys[7][:32], keys[100][:32]}
+
+
+def test_a_hash_is_stored_once(tmp_path: Path) -> None:
+    store = filled(tmp_path, 10)
+    assert store.add([*names(3), *names(2, 10), *names(1, 10)], units(6, seed=5)) == 2
+    assert store.has(names(13)) == [True] * 12 + [False]
+    assert list(store.rows_of(names(2, 11))) == [11, -1]
+    assert np.array_equal(store.get(np.array([0, 9])), units(10)[[0, 9]])
+
+
+def test_i12_another_model_or_length_starts_again(tmp_path: Path) -> None:
+    filled(tmp_path)
+    for fingerprint, dims in (("m1", 48), ("m1", DIMS), ("m2", DIMS)):
+        store = Vectors(tmp_path, fingerprint, dims)
+        assert len(store) == 0 and not any(store.has(names(50)))
+        store.add(names(4), units(4, dims=dims))
+        assert len(Vectors(tmp_path, fingerprint, dims)) == 4
+    assert len(list(tmp_path.iterdir())) == 3  # nothing of the old ones is left behind
+
+
+def test_looking_with_another_model_deletes_nothing(tmp_path: Path) -> None:
+    filled(tmp_path)
+    assert len(Vectors(tmp_path, "m2", DIMS)) == 0
+    assert len(Vectors(tmp_path, "m1", DIMS)) == 50
+
+
+def test_i32_single_row_has_a_finite_score(tmp_path: Path) -> None:
+    store = filled(tmp_path, 1)
+    (hit,) = store.search(units(1)[0], None, 5)
+    assert np.isclose(hit.cosine, 1)
+    assert Vectors(tmp_path / "none", "m", DIMS).search(units(1)[0], None, 5) == []
+
+
+def test_reader_sees_what_another_process_added_and_survives_a_compaction(tmp_path: Path) -> None:
+    writer, reader = filled(tmp_path), Vectors(tmp_path, "m1", DIMS)
+    writer.add(names(5, 50), units(5, seed=1))
+    assert len(reader) == 50 and reader.refresh() and len(reader) == 55 and not reader.refresh()
+    assert writer.compact(names(20, 10)) == 35
+    assert len(reader.search(units(1)[0], None, 3)) == 3  # the old map still serves
+    assert reader.refresh() and len(reader) == 20 and reader.verify() == 20
+    assert np.array_equal(reader.get(reader.rows_of(names(20, 10))), units(50)[10:30])
+    writer.clear()
+    assert reader.refresh() and len(reader) == 0
+
+
+def test_only_unit_vectors_and_real_hashes_enter(tmp_path: Path) -> None:
+    store = Vectors(tmp_path, "m", DIMS)
+    for keys, matrix in (
+        (names(1), units(1) * 2),
+        (names(1), np.full((1, DIMS), np.nan)),
+        (names(2), units(1)),
+        (["abcd"], units(1)),
+        (["z" * 32], units(1)),
+    ):
+        with pytest.raises(ValueError):
+            store.add(keys, matrix)
+    assert len(store) == 0
+
+
+class Killed(BaseException):
+    pass
+
+
+def test_i18_a_writer_that_dies_at_any_step_leaves_whole_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each write, sync and replace of add, clear and compact is the last one once; half of the bytes reach the file."""
+    real = module._write_at
+    finished = False
+    for step in range(40):
+        folder = tmp_path / str(step)
+        store = filled(folder, 8)
+        calls = 0
+
+        def dying(path: Path, offset: int, data: bytes, last: int = step) -> None:
+            nonlocal calls
+            if calls == last:
+                real(path, offset, data[: len(data) // 2])
+                raise Killed
+            calls += 1
+            real(path, offset, data)
+
+        monkeypatch.setattr(module, "_write_at", dying)
+        try:
+            store.add(names(5, 8), units(5, seed=2))
+            store.compact(names(11, 2))
+            store.clear()
+            finished = True
+        except Killed:
+            pass
+        monkeypatch.setattr(module, "_write_at", real)
+        again = Vectors(folder, "m1", DIMS)
+        again.verify()
+        expected = dict(zip(names(13), np.vstack([units(8), units(5, seed=2)])))
+        for name, stored in zip(names(13), again.has(names(13)), strict=True):
+            if stored:
+                assert np.array_equal(again.get(again.rows_of([name]))[0], expected[name])
+        again.add(names(13), np.vstack([units(8), units(5, seed=2)]))
+        assert all(again.has(names(13))) and again.verify() >= 13
+        if finished:
+            break
+    assert finished and step > 4
+
+
+WRITER = """
+import sys; from pathlib import Path; import numpy as np
+from tests.index.test_vectors import names, units, DIMS
+from mdmem.index.vectors import Vectors
+store = Vectors(Path(sys.argv[1]), "m1", DIMS)
+start = len(store)
+while True:
+    store.add(names(40, start), units(40, seed=start))
+    start += 40
+    print(start, flush=True)
+"""
+
+
+def test_i18_sigkill_keeps_every_acknowledged_row(tmp_path: Path) -> None:
+    root = Path(__file__).resolve().parents[2]
+    for _ in range(5):
+        process = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(tmp_path)],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=root,
+            env={**os.environ, "PYTHONPATH": str(root)},
+        )
+        assert process.stdout is not None
+        said = [process.stdout.readline() for _ in range(4)]
+        process.send_signal(signal.SIGKILL)
+        said += process.stdout.readlines()
+        process.wait()
+        process.stdout.close()
+        store = Vectors(tmp_path, "m1", DIMS)
+        assert store.verify() >= max(int(line) for line in said if line.endswith("\n"))
+
+
+def corrupt(path: Path, offset: int, length: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[offset : offset + length] = bytes(byte ^ 0x5A for byte in data[offset : offset + length])
+    path.write_bytes(bytes(data))
+
+
+@pytest.mark.parametrize("suffix", ["json", "bin", "f32"])
+def test_damage_of_any_byte_range_is_found(tmp_path: Path, suffix: str) -> None:
+    filled(tmp_path)
+    (path,) = tmp_path.glob(f"*.{suffix}")
+    whole = path.read_bytes()
+    for offset in range(0, len(whole), max(1, len(whole) // 97)):
+        corrupt(path, offset, 3)
+        with pytest.raises(VectorsDamaged):
+            Vectors(tmp_path, "m1", DIMS).verify()
+        path.write_bytes(whole)
+    assert Vectors(tmp_path, "m1", DIMS).verify() == 50
+
+
+def test_search_never_returns_a_damaged_row(tmp_path: Path) -> None:
+    filled(tmp_path)
+    (path,) = tmp_path.glob("*.f32")
+    store = Vectors(tmp_path, "m1", DIMS)
+    hole = np.full((1, DIMS), np.nan, "<f4").tobytes()
+    with open(path, "r+b") as stream:
+        stream.seek(7 * DIMS * 4)
+        stream.write(hole)
+    with pytest.raises(VectorsDamaged):
+        store.search(units(1)[0], None, 5)
+    store.clear()
+    assert store.add(names(50), units(50)) == 50 and store.verify() == 50
+
+
+def test_cut_or_missing_files_are_damage_and_a_refused_read_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(tmp_path)
+    (rows,) = tmp_path.glob("*.f32")
+    whole = rows.read_bytes()
+    rows.write_bytes(whole[:-1])
+    with pytest.raises(VectorsDamaged) as caught:
+        Vectors(tmp_path, "m1", DIMS)
+    assert caught.value.code == "vectors_damaged"
+    rows.unlink()
+    with pytest.raises(VectorsDamaged):
+        Vectors(tmp_path, "m1", DIMS)
+    rows.write_bytes(whole)
+
+    def refused(path: Path) -> bytes:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    with pytest.raises(VectorsDamaged) as caught:
+        Vectors(tmp_path, "m1", DIMS)
+    assert caught.value.code == "vectors_unreadable"
