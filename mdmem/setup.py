@@ -94,7 +94,7 @@ def init(directory: Path, remote: str = "", tell: Callable[[str], None] = lambda
     _driver(location, made)
     if remote:
         from mdmem.repo.git import Git
-        from mdmem.repo.init import set_remote
+        from mdmem.repo.remotes import set_remote
 
         set_remote(Git(location.git.top), "origin", remote)
         trust(made.store_id, remote, location.git.top)

@@ -44,8 +44,11 @@ def commit(store: Store, paths: Iterable[str], subject: str, *, by_name: bool = 
     if result.done or result.reason == "":
         _forget(store, both)
         return Committed(True, result.rev)
-    _remember(store, wanted)
-    return Committed(False, reason=result.reason)
+    # What git ignores is named once; it must not make every later commit look incomplete.
+    settled = {*both} - set(result.failed)
+    _forget(store, [*settled])
+    _remember(store, [path for path in wanted if store.to_git(path) not in settled])
+    return Committed(False, result.rev, reason=result.reason)
 
 
 def trailers(store: Store) -> dict[str, str]:

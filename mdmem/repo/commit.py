@@ -254,7 +254,7 @@ def signatures(git: Git, when: datetime | None = None) -> tuple[Signature, Signa
 
 
 def _waiting_file(git: Git) -> Path:
-    return git.path("mdmem") / "pending"
+    return git.path("mdmem") / "uncommitted"
 
 
 def remembered(git: Git) -> list[str]:
@@ -283,7 +283,7 @@ def remember(git: Git, paths: Iterable[str]) -> None:
 def _forget(git: Git, settled: set[str]) -> None:
     """Drop paths from the list of waiting ones; what another process added meanwhile stays."""
     file = _waiting_file(git)
-    taken = file.with_name("pending.taken")
+    taken = file.with_name("uncommitted.taken")
     try:
         os.replace(file, taken)
         data = taken.read_bytes()
@@ -303,7 +303,7 @@ class Pending:
     kind: str
 
 
-def pending(git: Git, roots: tuple[str, ...] = ("",)) -> list[Pending]:
+def pending(git: Git, roots: Sequence[str] = ("",)) -> list[Pending]:
     """Return the own paths that differ from the branch or from the index, sorted; see own.is_own. Raises GitFailed."""
     args = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all")
     named = () if "" in roots else ("--", *(root for root in roots if (git.top / root).is_dir()))

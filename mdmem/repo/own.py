@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _SETTINGS = frozenset((".mdmem.toml", ".gitattributes"))
 _COUNTERS = re.compile(r"(?:^|/)agents/[^/]+\.json$")
@@ -16,7 +17,7 @@ def is_note(path: str) -> bool:
     return path.lower().endswith(".md")
 
 
-def is_own(path: str, roots: tuple[str, ...] = ("",)) -> bool:
+def is_own(path: str, roots: Sequence[str] = ("",)) -> bool:
     """Return whether a path (relative to the git top) is mdmem's to commit.
 
     `roots` are the owned folders; `("",)` is a dedicated store, where every note is a memory. Settings count at the top only.

@@ -1,4 +1,4 @@
-"""Making and cloning repositories, and naming their remotes. No URL ever comes from a repository's content."""
+"""Remotes by name, and where a branch goes. No URL ever comes from a repository's content."""
 
 from __future__ import annotations
 
@@ -8,14 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mdmem.errors import MdmemError, NotFound, Refused, UsageError
-from mdmem.repo.git import Git, GitFailed, run_git, safe_text
+from mdmem.repo.git import Git, safe_text
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _HELPER = re.compile(r"[A-Za-z0-9+.-]+::")
-# Kept in the clone's own configuration, so that a `git pull` by hand is as careful as ours.
-_CAREFUL = ("core.symlinks=false", "transfer.fsckObjects=true")
-
-
 @dataclass(frozen=True)
 class Remote:
     """A remote as it may be shown: credentials are cut out of the URL."""
@@ -51,50 +47,6 @@ def check_branch(name: str) -> str:
     return name
 
 
-def init_repo(path: Path, branch: str = "") -> Git:
-    """Make `path` a git repository, or return the one that it is the top of. Raises GitFailed, OSError.
-
-    The branch is `branch`, else the user's init.defaultBranch, else main.
-    """
-    path.mkdir(parents=True, exist_ok=True)
-    if (path / ".git").exists():
-        return Git(path)
-    if not branch:
-        found = run_git(path, ("config", "--get", "init.defaultBranch"), check=False, read=True)
-        branch = found.text() if found.code == 0 else "main"
-    run_git(path, ("init", "--quiet", f"--initial-branch={check_branch(branch)}"))
-    git = Git(path)
-    for setting in _CAREFUL:
-        key, _, value = setting.partition("=")
-        git.run("config", key, value)
-    return git
-
-
-@dataclass(frozen=True)
-class Cloned:
-    """A fresh clone. `empty`: the remote has no commit yet."""
-
-    git: Git
-    empty: bool
-
-
-def clone(url: str, folder: Path, *, timeout: float = 600.0) -> Cloned:
-    """Clone `url` into `folder` (absent or empty). Raises UsageError, Refused, GitFailed, GitTimeout."""
-    check_url(url)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise Refused(f"{folder} is not empty", hint="name a folder that does not exist yet")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    settings = [part for setting in _CAREFUL for part in ("--config", setting)]
-    args = ("clone", "--quiet", "--no-recurse-submodules", "--origin", "origin", *settings, "--", url, str(folder))
-    try:
-        run_git(folder.parent, args, timeout=timeout, network=True)
-    except GitFailed as error:
-        error.message = f"{safe_text(url)} could not be cloned"
-        raise
-    git = Git(folder)
-    return Cloned(git, git.rev("HEAD") is None)
-
-
 def remotes(git: Git) -> list[Remote]:
     """Return the remotes by name."""
     found: dict[str, str] = {}
@@ -116,9 +68,9 @@ def add_remote(git: Git, name: str, url: str, cwd: Path | None = None) -> Remote
 
 
 def set_remote(git: Git, name: str, url: str, cwd: Path | None = None) -> Remote:
-    """Give a remote another URL. Raises UsageError, NotFound."""
+    """Give a remote another URL; a new name is added. Raises UsageError."""
     if not any(remote.name == name for remote in remotes(git)):
-        raise NotFound(f"no remote is named {name}", hint=f"mdmem remote add {name} URL")
+        return add_remote(git, name, url, cwd)
     git.run("remote", "set-url", "--", name, absolute_url(url, cwd or git.top))
     return Remote(name, safe_text(url))
 

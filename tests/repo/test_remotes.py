@@ -9,6 +9,7 @@ import pytest
 from mdmem.errors import MdmemError, NotFound, Refused, UsageError
 from mdmem.repo import remotes
 from mdmem.repo.git import Git
+from mdmem.repo.init import clone, init_repo
 
 from .conftest import Sh
 
@@ -18,7 +19,7 @@ def test_unsafe_urls_are_refused(url: str, repo: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         remotes.add_remote(Git(repo), "origin", url)
     with pytest.raises(UsageError):
-        remotes.clone(url, tmp_path / "x")
+        clone(url, tmp_path / "x")
     assert not (tmp_path / "x").exists()
 
 
@@ -35,7 +36,8 @@ def test_remotes_are_listed_without_credentials(repo: Path, sh: Sh) -> None:
     assert sh(repo, "remote", "get-url", "origin").strip() == "git@host:x.git"
     remotes.remove_remote(git, "origin")
     with pytest.raises(NotFound):
-        remotes.set_remote(git, "origin", "git@host:x.git")
+        remotes.remove_remote(git, "origin")
+    remotes.set_remote(git, "origin", "git@host:x.git")
     with pytest.raises(Refused):
         remotes.add_remote(git, "disk", "https://h/x")
     with pytest.raises(UsageError):
@@ -46,17 +48,17 @@ def test_a_clone_makes_links_text_and_checks_objects(repo: Path, tmp_path: Path,
     (repo / "link.md").symlink_to("/etc/passwd")
     sh(repo, "add", ".")
     sh(repo, "commit", "-qm", "link")
-    done = remotes.clone(str(repo), tmp_path / "c")
+    done = clone(str(repo), tmp_path / "c")
     assert not done.empty and not (tmp_path / "c" / "link.md").is_symlink()
     assert sh(tmp_path / "c", "config", "transfer.fsckObjects").strip() == "true"
     assert sh(tmp_path / "c", "status", "--porcelain") == ""
     with pytest.raises(Refused):
-        remotes.clone(str(repo), tmp_path / "c")
+        clone(str(repo), tmp_path / "c")
 
 
 def test_a_clone_of_an_empty_remote_is_empty(tmp_path: Path, sh: Sh) -> None:
     sh(tmp_path, "init", "-q", "--bare", "r.git")
-    done = remotes.clone(str(tmp_path / "r.git"), tmp_path / "c")
+    done = clone(str(tmp_path / "r.git"), tmp_path / "c")
     assert done.empty and done.git.state().branch == "main"
     up = remotes.upstream_of(done.git, "main")
     assert up and (up.remote, up.branch) == ("origin", "main")
@@ -64,17 +66,17 @@ def test_a_clone_of_an_empty_remote_is_empty(tmp_path: Path, sh: Sh) -> None:
 
 def test_a_failed_clone_leaves_nothing_and_shows_no_credential(tmp_path: Path) -> None:
     with pytest.raises(MdmemError) as caught:
-        remotes.clone("https://bob:s3cr3t@127.0.0.1:9/x.git", tmp_path / "c")
+        clone("https://bob:s3cr3t@127.0.0.1:9/x.git", tmp_path / "c")
     assert "s3cr3t" not in str(caught.value) and not (tmp_path / "c").exists()
 
 
 def test_init_keeps_an_existing_repository(repo: Path, tmp_path: Path, sh: Sh, own_home: Path) -> None:
     before = (repo / ".git" / "config").read_text()
-    remotes.init_repo(repo)
+    init_repo(repo)
     assert (repo / ".git" / "config").read_text() == before
-    assert remotes.init_repo(tmp_path / "deep" / "new").state().branch == "main"
+    assert init_repo(tmp_path / "deep" / "new").state().branch == "main"
     (own_home / ".gitconfig").write_text("[init]\n\tdefaultBranch = trunk\n")
-    assert remotes.init_repo(tmp_path / "other").state().branch == "trunk"
+    assert init_repo(tmp_path / "other").state().branch == "trunk"
 
 
 def test_the_upstream_is_the_setting_or_the_only_remote(repo: Path, sh: Sh) -> None:
