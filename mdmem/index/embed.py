@@ -7,6 +7,7 @@ when the first text is embedded, so that asking for a fingerprint costs two smal
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -62,6 +63,17 @@ def fingerprint(*parts: object) -> str:
     return hashlib.sha256("\x1f".join(str(part) for part in parts).encode()).hexdigest()[:16]
 
 
+def unit_rows(matrix: Matrix) -> Matrix:
+    """Return the rows scaled to length 1; a zero row stays zero. Raises EmbeddingUnavailable on NaN or infinity."""
+    import numpy as np
+
+    if not np.isfinite(matrix).all():
+        raise EmbeddingUnavailable("the embedding model gave numbers that are not finite")
+    norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
+    scaled: Matrix = (matrix / np.maximum(norms, 1e-12)[:, None]).astype(np.float32)
+    return scaled
+
+
 def load_embedder(config: Config, state_dir: Path, chunking: str = "") -> Embedder:
     """Return the embedder that the settings name; `chunking` is the version of the window cutter.
 
@@ -80,6 +92,24 @@ def load_embedder(config: Config, state_dir: Path, chunking: str = "") -> Embedd
                 raise EmbeddingUnavailable("embedding.path is not set", hint="mdmem config set embedding.path DIR")
             folder = Path(config.get("embedding.path")).expanduser()
         return OnnxEmbedder(folder, state_dir, chunking=chunking, threads=config.get("embedding.threads"))
+    if backend == "http":
+        from mdmem.index.embed_http import HttpEmbedder, Service
+
+        variable = config.get("embedding.api_key_env")
+        key = os.environ.get(variable, "") if variable else ""
+        if variable and not key:
+            raise EmbeddingUnavailable(f"the environment variable {variable} has no key", why="embedding.api_key_env names it")
+        service = Service(
+            base_url=config.get("embedding.base_url"),
+            model=config.get("embedding.model"),
+            dims=max(0, config.get("embedding.dimensions")),
+            query_prefix=config.get("embedding.query_prefix"),
+            passage_prefix=config.get("embedding.passage_prefix"),
+            query_task=config.get("embedding.query_task"),
+            passage_task=config.get("embedding.passage_task"),
+            key=key,
+        )
+        return HttpEmbedder(service, state_dir, chunking=chunking)
     raise EmbeddingUnavailable(
         f"embedding.backend cannot be {backend!r}",
         why=f"it is one of {', '.join(BACKENDS)}",

@@ -71,7 +71,7 @@ def read_model(folder: Path, state_dir: Path) -> ModelFiles:
 
 def verify(folder: Path, hashes: dict[str, str], remembered: Path) -> None:
     """Check each file against its sha256. Raises EmbeddingUnavailable naming the first that differs."""
-    known = _recall(remembered)
+    known = read_json(remembered)
     fresh = dict(known)
     for name, expected in sorted(hashes.items()):
         path = folder / name
@@ -95,7 +95,8 @@ def verify(folder: Path, hashes: dict[str, str], remembered: Path) -> None:
         write_json(remembered, fresh)
 
 
-def _recall(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """Return what `write_json` left, {} when there is nothing that can be read."""
     try:
         known = json.loads(path.read_bytes())
     except (OSError, ValueError):

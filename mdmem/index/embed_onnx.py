@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mdmem.index.embed import EmbeddingUnavailable, fingerprint
+from mdmem.index.embed import EmbeddingUnavailable, fingerprint, unit_rows
 from mdmem.index.embed_files import REPAIR, read_model
 
 if TYPE_CHECKING:
@@ -77,17 +77,6 @@ class OnnxEmbedder:
                 raise EmbeddingUnavailable("the embedding model failed", why=_brief(error), hint=REPAIR) from error
             out[row] = vector[0]
         return unit_rows(out)
-
-
-def unit_rows(matrix: Matrix) -> Matrix:
-    """Return the rows scaled to length 1; a zero row stays zero. Raises EmbeddingUnavailable on NaN or infinity."""
-    import numpy as np
-
-    if not np.isfinite(matrix).all():
-        raise EmbeddingUnavailable("the embedding model gave numbers that are not finite")
-    norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
-    scaled: Matrix = (matrix / np.maximum(norms, 1e-12)[:, None]).astype(np.float32)
-    return scaled
 
 
 def _brief(error: Exception) -> str:
