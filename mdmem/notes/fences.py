@@ -19,6 +19,8 @@ _OPEN = re.compile(rb"---[ \t]*(?:\r?\n|\Z)")
 _CLOSE = re.compile(rb"^(?:---|\.\.\.)[ \t]*\r?$", re.M)
 _BLANK = re.compile(rb"[ \t]*\r?(?:\n|\Z)")
 # git writes seven characters, more when a conflict is merged again.
+# For the python-frontmatter handler, which wants one pattern.
+FENCE_LINE = re.compile(r"^---[ \t]*$", re.M)
 _MARKER = re.compile(rb"^(?:<{7,}|>{7,}|={7,}|\|{7,})(?: |\r?$)", re.M)
 _MARKERS_IN_TEXT = re.compile(rb"^<{7,} [^\n]*\n(?:[^\n]*\n)*?={7,}\r?\n(?:[^\n]*\n)*?>{7,}(?: |\r?$)", re.M)
 _LATE = re.compile(rb"\s+---[ \t]*\r?\n[A-Za-z_][\w-]*:")

@@ -47,6 +47,8 @@ def slug(title: str, limit: int = 120) -> str:
     latin = False
     for char in unicodedata.normalize("NFD", text.translate(_LATIN)):
         category = unicodedata.category(char)
+        if char in "'’":
+            continue
         if char.isascii():
             latin = char.isalpha()
             out.append(char if char.isalnum() else "-")
@@ -56,7 +58,7 @@ def slug(title: str, limit: int = 120) -> str:
         elif category[0] in "LN":
             latin = False
             out.append(char)
-        elif category != "Cf" and char not in "'’":
+        elif category != "Cf":
             latin = False
             out.append("-")
     name = re.sub("-+", "-", unicodedata.normalize("NFC", "".join(out))).strip("-")

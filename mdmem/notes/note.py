@@ -74,6 +74,8 @@ class Note:
     @cached_property
     def kind(self) -> str:
         kind = self.text("kind")
+        if "{{title" in self.text("title"):
+            return "note"  # a template that an editor has not filled in yet
         return kind if kind in schema.KINDS else schema.default_kind(self.path)
 
     @cached_property

@@ -42,7 +42,7 @@ def may_be_plain(text: str, flow: bool = False) -> bool:
         return False
     if "\n" in text or "\r" in text or "\t" in text or ": " in text or " #" in text or text[-1] == ":":
         return False
-    if flow and any(mark in text for mark in ",[]{}:"):
+    if flow and any(mark in text for mark in ",[]{}:?"):
         return False
     if text in ("true", "false"):
         return True

@@ -1,0 +1,154 @@
+"""A note's fields as mdmem sees them, and what validation says about them."""
+
+from __future__ import annotations
+
+import pytest
+
+from mdmem.notes import schema
+from mdmem.notes.frontmatter import parse, reform
+from mdmem.notes.markdown import first_heading, inline_tags
+from mdmem.notes.note import Note, load
+
+
+def note(block: str, body: str = "", path: str = "memories/a.md") -> Note:
+    return load(path, f"---\n{block}\n---\n\n{body}".encode())
+
+
+def codes(found: Note) -> list[tuple[str, int | None]]:
+    return [(problem.code, problem.line) for problem in schema.validate(found)]
+
+
+CLAUDE = """name: use-tabs
+description: Tabs, not spaces
+metadata:
+  type: feedback
+  node_type: memory
+  originSessionId: 9a1c
+  modified: 2026-11-30T09:53:00.123Z
+  id: mem-1
+  tags:
+    - style
+  created: 2026-11-01"""
+
+
+def test_f37_a_note_that_claude_code_rewrote_reads_the_same() -> None:
+    theirs = note(CLAUDE, path="claude/proj/use-tabs.md")
+    assert (theirs.id, theirs.title, theirs.summary, theirs.kind) == ("mem-1", "use-tabs", "Tabs, not spaces", "memory")
+    assert (theirs.type, theirs.tags, theirs.session) == ("preference", ["style"], "9a1c")
+    assert (theirs.created, theirs.updated) == ("2026-11-01", "2026-11-30T09:53:00.123Z")
+    assert codes(theirs) == []
+    view = theirs.effective()
+    assert view["id"] == "mem-1" and view["type"] == "preference" and view["title"] == "use-tabs" and "metadata" not in view
+
+
+def test_the_top_level_wins_over_metadata() -> None:
+    both = note("title: top\nname: n\nmetadata:\n  title: inner\n  type: user\ntype: decision")
+    assert (both.title, both.type) == ("top", "decision")
+
+
+@pytest.mark.parametrize(("theirs", "ours"), schema.CLAUDE_TYPES.items())
+def test_claudes_types_are_mapped_for_memories_only(theirs: str, ours: str) -> None:
+    assert note(f"type: {theirs}").type == ours
+    assert note(f"type: {theirs}", path="entities/project/x.md").type == theirs
+
+
+def test_kind_comes_from_the_field_then_the_folder() -> None:
+    assert note("kind: task").kind == "task"
+    assert note("kind: nonsense").kind == "memory"
+    places = {
+        "memories/a.md": "memory",
+        "entities/project/a.md": "entity",
+        "sessions/2026/11/a.md": "session",
+        "tasks/a.md": "task",
+        "messages/a.md": "message",
+        "agents/a.md": "agent",
+        "claude/p/a.md": "memory",
+        "claude/p/MEMORY.md": "note",
+        "docs/a.md": "note",
+        "memories.md": "note",
+    }
+    assert {path: schema.default_kind(path) for path in places} == places
+    assert note("title: x", path="entities/decision/x.md").type == "decision"
+
+
+def test_title_falls_back_to_heading_then_file_name() -> None:
+    assert note("a: 1", "```sh\n# no\n```\n## Real one ##\n").title == "Real one"
+    assert load("x/my file.md", b"text").title == "my file"
+    assert note("title: ''", "# h").title == "h"
+
+
+@pytest.mark.parametrize(
+    ("block", "tags"),
+    [
+        ("tags: [a, '#b', a]", ["a", "b"]),
+        ("tags: a, b", ["a", "b"]),
+        ("tags:", []),
+        ("tags: null", []),
+        ("tags: {a: b}", []),
+        ("tags: अनीता", ["अनीता"]),
+        ("tags: ['50%_x\\y']", ["50%_x\\y"]),
+        ("x: 1", []),
+    ],
+)
+def test_n14_n18_tags(block: str, tags: list[str]) -> None:
+    assert note(block).tags == tags
+
+
+def test_edges_take_one_or_many_and_links() -> None:
+    edges = note("initiative: [[Foo]]\nblocks: [[[A]], b]\nblocked_by:\n  - '[[C|c]]'\n  - d").edges()
+    assert edges == {"initiative": ["[[Foo]]"], "blocks": ["[[A]]", "b"], "blocked_by": ["[[C|c]]", "d"]}
+
+
+def test_f14_a_date_that_does_not_exist_is_a_text_and_a_finding() -> None:
+    found = note("title: x\ncreated: 2026-02-30\nupdated: 2026-11-30T09:53:00Z")
+    assert found.created == "2026-02-30" and codes(found) == [("bad_date", 3)]
+
+
+def test_findings_name_their_lines() -> None:
+    found = note(
+        "status: lost\nscope: everyone\nimportance: 2\ntier: gold\nkind: x\ntitle:\n  - a\nd: a #b\n"
+        "due: soon\nmetadata:\n  expires: x"
+    )
+    assert codes(found) == [
+        ("bad_status", 2),
+        ("bad_scope", 3),
+        ("bad_number", 4),
+        ("bad_tier", 5),
+        ("bad_kind", 6),
+        ("not_text", 7),
+        ("comment_in_value", 9),
+        ("bad_date", 10),
+        ("bad_date", 12),
+    ]
+    assert codes(note("type: own-type\nstatus: draft", path="docs/x.md")) == []
+
+
+def test_f26_a_bad_block_is_one_finding_and_the_text_is_still_there() -> None:
+    bad = note("title: 'don't'", "findme")
+    assert not bad.ok and codes(bad) == [("bad", 2)] and "findme" in bad.body and bad.title == "a"
+
+
+def test_every_field_of_the_schema_has_a_rule() -> None:
+    rules = {"identity", "scalar", "set", "earliest", "latest", "facts", "status"}
+    assert set(schema.FIELDS.values()) == rules
+    assert {name for name, rule in schema.FIELDS.items() if rule == "set"} == schema.SET_FIELDS
+    assert schema.merge_rule("anything") == "scalar"
+
+
+def test_f29_f32_inline_tags_come_from_words_not_from_prose() -> None:
+    assert inline_tags("#a and text #b/c #") == ["a", "b/c"]
+    assert inline_tags("#") == [] and inline_tags("x #\n") == []
+    prose = "- Added [[X]] to the roster\n[24:33.098 - 24:41.260]\n- [/] todo\n# Heading\nC# a#b #12 `#code`\n```\n#x\n```\nhttp://x/#frag\n"
+    assert inline_tags(prose) == []
+    assert inline_tags("#अनीता #日本") == ["अनीता", "日本"]
+    assert first_heading("text\n#nohead\n") == ""
+
+
+def test_reform_changes_form_only() -> None:
+    data = b"---\r\ntitle: Fix #12 crash\r\nstatus: open  # or done\r\ntags: [a, 'b c'] # keep\r\nother: [1, 2]\r\n---\r\nx"
+    after = reform(data)
+    assert after == (
+        b'---\r\ntitle: "Fix #12 crash"\r\nstatus: open  # or done\r\n'
+        b"tags: # keep\r\n  - a\r\n  - b c\r\nother: [1, 2]\r\n---\r\nx"
+    )
+    assert reform(after) == after and parse(after).fields["title"] == "Fix #12 crash"
