@@ -127,7 +127,7 @@ def render(fields: Mapping[str, Given], body: str) -> bytes:
             value = sorted({str(item) for item in value})
         lines += quoting.entry(key, value)
     text = "\n".join([*lines, "---", ""])
-    body = body.replace("\r\n", "\n")
+    body = body.replace("\r\n", "\n").replace("\r", "\n")
     if body:
         text += "\n" + body + ("" if body.endswith("\n") else "\n")
     return encode(text)

@@ -13,7 +13,7 @@ from mdmem.notes.block import Node
 from mdmem.notes.frontmatter import Document, encode, parse
 from mdmem.notes.values import BadBlock, Given, Value
 
-_HEADER = re.compile(r"[|>][-+0-9]*")
+_LEADING_BLANK = re.compile(r"\A(?:[ \t]*\r?\n)+")
 
 
 def edit(data: bytes, changes: Mapping[str, Given | None], body: str | None = None) -> bytes:
@@ -39,6 +39,7 @@ def edit(data: bytes, changes: Mapping[str, Given | None], body: str | None = No
     elif any(value is not None for value in top.values()):
         result = _new_block(data, before, {name: value for name, value in top.items() if value is not None})
     if body is not None:
+        body = re.sub("\r+\n", "\n", body)
         result = _replace_body(result, body)
     if result != data:
         _prove(result, before, top, nested, body)
@@ -90,7 +91,8 @@ def _edit_block(
         if nested:
             work.map(node.items[node.find("metadata")], nested, _after_key(work, node, node.find("metadata")))
         work.map(node, top, None)
-        text = work.result()
+        # A blank line below the opening one would turn the block into a horizontal rule.
+        text = _LEADING_BLANK.sub("", work.result())
     except BadBlock as bad:
         raise BadNote(f"the note is left as it is: {bad.message}") from None
     return data[: parts.block_at] + text.encode("utf-8") + data[parts.close_at :]
@@ -348,7 +350,7 @@ def _replace_body(data: bytes, body: str) -> bytes:
         if not now.separated and body.startswith("\n"):
             head += end
     old = raw.decode("utf-8").splitlines(keepends=True) if "\r\n" in now.newline or b"\r\n" in raw else []
-    new = body.replace("\r\n", "\n").split("\n")
+    new = body.split("\n")
     lines = [line + "\n" for line in new[:-1]] + ([new[-1]] if new[-1] else [])
     if not old:
         return head + encode("".join(lines))
@@ -389,7 +391,7 @@ def _prove(
             else:
                 inner[name] = value
     after = parse(result)
-    kept = before.body if body is None else body.replace("\r\n", "\n")
+    kept = before.body if body is None else body
     same = (
         after.problem is None
         and after.fields == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -152,13 +153,15 @@ def test_a_set_is_edited_item_by_item(data: bytes, key: str, extra: list[str], p
         assert result == data
 
 
+BODIES = st.sampled_from(["", "\n", "a\nb\n", "\n\nx", "---\nk: v\n---\n", "a\r\nb", "a\r\r\nb", "a\rb\r"])
+
+
 @SLOW
-@given(files(), st.one_of(TEXT, st.sampled_from(["", "\n", "a\nb\n", "\n\nx", "---\nk: v\n---\n", "a\r\nb"])))
+@given(files(), st.one_of(TEXT, BODIES))
 def test_another_body_reads_back(data: bytes, body: str) -> None:
-    assume("\r" not in body.replace("\r\n", ""))
     result = edit(data, {}, body=body)
     before, after = parse(data), parse(result)
-    assert after.body == body.replace("\r\n", "\n") and after.fields == before.fields
+    assert after.body == re.sub("\r+\n", "\n", body) and after.fields == before.fields
     assert result.startswith(data[: fences.split(data).close_at])
 
 
@@ -175,7 +178,7 @@ def test_render_then_parse(fields: dict[str, Any], body: str) -> None:
         for key, value in fields.items()
     }
     assert document.fields == expected and list(document.fields) == list(fields)
-    wanted = body.replace("\r\n", "\n")
+    wanted = body.replace("\r\n", "\n").replace("\r", "\n")
     assert document.body == (wanted if wanted.endswith("\n") or not wanted else wanted + "\n")
     assert edit(data, fields if not set(fields) & SET_FIELDS else {}) == data
 
