@@ -13,18 +13,34 @@ from mdmem.cli.progress import progress
 
 @click.command("import")
 @click.argument("source", type=click.Path())
+@click.argument("path", type=click.Path(), required=False)
 @click.option("--type", "type_", default="", help="Type of memories that name none (fact).")
 @click.option("--scope", default="", help="Scope of memories that name none.")
 @click.option("--dry-run", is_flag=True, help="Count, write nothing.")
 @json_option
 @click.pass_context
-@examples("mdmem import ~/old-notes", "mdmem import decision.md --type decision", "mdmem import ~/vault --dry-run --json")
-def command(ctx: click.Context, source: str, type_: str, scope: str, dry_run: bool, as_json: bool) -> None:
+@examples(
+    "mdmem import ~/old-notes",
+    "mdmem import decision.md --type decision",
+    "mdmem import ~/vault --dry-run --json",
+    "mdmem import transcripts",
+)
+def command(
+    ctx: click.Context, source: str, path: str | None, type_: str, scope: str, dry_run: bool, as_json: bool
+) -> None:
     """Bring markdown files in as notes: one file, or every file below a folder.
 
     Frontmatter is kept as it stands, secrets are taken out, ids stay. Doing it again changes nothing; a file that
     cannot be read is named and stops no other.
+
+    `mdmem import transcripts [PATH]` makes a note of each session in Claude Code's transcripts, which Claude Code deletes
+    after 30 days; PATH is a transcript or a folder of them.
     """
+    if source == "transcripts" and (path or not Path(source).exists()):
+        _transcripts(ctx, path, dry_run, as_json)
+        return
+    if path:
+        raise click.UsageError("only `mdmem import transcripts` takes a second word")
     from mdmem.memory.importing import import_markdown
 
     store = open_store(ctx, need="write")
@@ -34,6 +50,30 @@ def command(ctx: click.Context, source: str, type_: str, scope: str, dry_run: bo
     def human() -> None:
         verb = "Would import" if dry_run else "Imported"
         say(f"{verb} {done.created}, unchanged {done.unchanged}, failed {len(done.failed)}")
+
+    emit({**done.as_dict(), "dry_run": dry_run}, as_json, human)
+    for row in done.failed:
+        note(f"failed: {clean(row['path'])}: {clean(row['reason'])}")
+    if done.reason:
+        note(f"note: not committed yet: {done.reason}")
+    if done.failed:
+        ctx.exit(1)
+
+
+def _transcripts(ctx: click.Context, path: str | None, dry_run: bool, as_json: bool) -> None:
+    from mdmem.memory.transcripts import import_transcripts
+
+    store = open_store(ctx, need="write")
+    source = Path(path).expanduser() if path else None
+    with progress("Reading transcripts") as tell:
+        done = import_transcripts(store, source, dry_run=dry_run, progress=tell)
+
+    def human() -> None:
+        verb = "Would make" if dry_run else "Made"
+        say(
+            f"{verb} {done.created} session notes, renewed {done.updated}, unchanged {done.unchanged}, "
+            f"without conversation {done.empty}, failed {len(done.failed)}"
+        )
 
     emit({**done.as_dict(), "dry_run": dry_run}, as_json, human)
     for row in done.failed:

@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "edit": ("mdmem.cli.cmd_edit:command", "Open a note in your editor."),
     "forget": ("mdmem.cli.cmd_forget:command", "Take notes out of recall."),
     "import": ("mdmem.cli.cmd_import:command", "Bring notes in from elsewhere."),
+    "sync-memories": ("mdmem.cli.cmd_sync_memories:command", "Sync Claude Code's own memory folder with the store."),
     "status": ("mdmem.cli.cmd_status:command", "The store at a glance."),
     "check": ("mdmem.cli.cmd_check:command", "Look for what is wrong in notes."),
     "fmt": ("mdmem.cli.cmd_fmt:command", "Bring notes into the form that merges well."),

@@ -36,8 +36,7 @@ def record(event: str, error: BaseException) -> None:
         trace = "(the trace could not be redacted and was left out)\n"
         line = f"{event or 'unknown event'}: {type(error).__name__}"
     moment = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    folder = _folder()
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder = _made()
     log = folder / "hooks.log"
     try:
         if log.stat().st_size > LARGEST:
@@ -45,7 +44,18 @@ def record(event: str, error: BaseException) -> None:
     except OSError:
         pass
     _append(log, f"{moment} {line}\n{trace}\n")
-    _append(folder / "hooks.untold", " ".join(line.split())[:300] + "\n")
+    tell(f"a hook failed: {line}")
+
+
+def tell(line: str) -> None:
+    """Keep one line for the user's next session start. It holds no secret and no text of a note. Raises OSError."""
+    _append(_made() / "hooks.untold", " ".join(line.split())[:300] + "\n")
+
+
+def _made() -> Path:
+    folder = _folder()
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder
 
 
 def _append(path: Path, text: str) -> None:
@@ -57,7 +67,7 @@ def _append(path: Path, text: str) -> None:
 
 
 def untold(data_folder: str) -> str:
-    """Return one line about failures that were not told yet, and forget them; '' when there are none."""
+    """Return what was not told yet, on one line, and forget it; '' when there is nothing."""
     path = os.path.join(data_folder, "log", "hooks.untold")
     try:
         # Whoever renames the file tells it: two sessions that start at once say it once.
@@ -73,5 +83,6 @@ def untold(data_folder: str) -> str:
         return ""
     if not lines:
         return ""
-    times = "once" if len(lines) == 1 else f"{len(lines)} times"
-    return f"mdmem: a hook failed {times} since the last session; last: {lines[-1]} (log: {os.path.dirname(path)}/hooks.log)"
+    lines = list(dict.fromkeys(lines))
+    more = f" (and {len(lines) - 3} more)" if len(lines) > 3 else ""
+    return f"mdmem: {'; '.join(lines[-3:])}{more}. Log: {os.path.dirname(path)}/hooks.log"

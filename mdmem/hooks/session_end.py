@@ -20,6 +20,7 @@ def session_end(payload: dict[str, Any]) -> None:
 
     reason = payload.get("reason")
     record: dict[str, Any] = {"k": "end", "reason": keepable(reason, 40) if isinstance(reason, str) else "other"}
+    record["scope"] = place.scope
     transcript = payload.get("transcript_path")
     if isinstance(transcript, str):
         record["transcript"] = transcript

@@ -106,7 +106,12 @@ def _run(root: str, items: list[dict[str, Any]]) -> None:
 def _commit(store: Store, paths: list[str], session: str) -> None:
     from mdmem.memory.edited import commit_edited
 
-    commit_edited(store, paths, session)
+    held = commit_edited(store, paths, session).held
+    if held:
+        from mdmem.hooks.failures import tell
+
+        for path, why in held.items():
+            tell(f"{path} is not committed: {why}")
 
 
 def _index(store: Store) -> None:

@@ -1,0 +1,225 @@
+"""What is known of one agent session, from the spool or from a transcript, and the note that keeps it.
+
+The note's id ends in letters made from the host's session id, so the same session is one file whichever way it came in.
+A note that a person or a model has rewritten since is left alone: its body no longer has the digest that it was born with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mdmem.clock import FixedClock, stamp
+from mdmem.errors import ConflictFound
+
+if TYPE_CHECKING:
+    from mdmem.store import Store
+
+# Lines in each part of the note, and characters in one line.
+PROMPTS, FILES, PROBLEMS, DECISIONS = 12, 30, 10, 8
+LINE = 300
+OUTCOME = 1500
+
+_DECISION = re.compile(
+    r"\b(?:decided?|decision|we(?:'ll| will| should)? (?:use|go with|keep|stay with|switch)|let'?s (?:use|go with|keep|switch)|"
+    r"agreed|chose|chosen|instead of|from now on|always|never|prefer)\b|决定|改用|选择了?|采用|约定|统一用|"
+    r"以后都|不要再|一律|优先",
+    re.IGNORECASE,
+)
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
+
+
+@dataclass
+class SessionRecord:
+    """A session's facts. Every text in it is redacted already."""
+
+    session: str
+    started: datetime
+    ended: datetime
+    scope: str = ""
+    cwd: str = ""
+    title: str = ""
+    prompts: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    summary: str = ""
+    edited: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    tools: Counter[str] = field(default_factory=Counter)
+    dropped: int = 0
+
+    @property
+    def empty(self) -> bool:
+        """True when there is nothing that a later reader could use."""
+        return not self.prompts
+
+
+def from_spool(session: str, records: list[dict[str, Any]], scope: str) -> SessionRecord | None:
+    """Return the facts in a spool's records (see memory.spool), None when there are none."""
+    times = [float(r["t"]) for r in records if isinstance(r.get("t"), (int, float))]
+    if not times:
+        return None
+    out = SessionRecord(session, _moment(min(times)), _moment(max(times)), scope)
+    for record in records:
+        kind, text = record.get("k"), record.get("text")
+        if kind == "start":
+            out.cwd = out.cwd or str(record.get("cwd", ""))
+            out.scope = str(record.get("scope") or out.scope)
+        elif kind == "end":
+            out.scope = str(record.get("scope") or out.scope)
+        elif kind == "prompt" and isinstance(text, str):
+            out.prompts.append(text)
+        elif kind == "said" and isinstance(text, str) and not record.get("a"):
+            out.said.append(text)
+        elif kind == "summary" and isinstance(text, str):
+            out.summary = text
+        elif kind == "dropped":
+            out.dropped += int(record.get("count", 0))
+        elif kind == "tool":
+            add_tool(out, record)
+    return out
+
+
+def add_tool(out: SessionRecord, record: dict[str, Any]) -> None:
+    """Count one use of a tool, in the form of the spool's records."""
+    tool = str(record.get("tool", ""))
+    out.tools[tool] += 1
+    files = [str(f) for f in record.get("files", [])] if isinstance(record.get("files"), list) else []
+    if tool in ("Write", "Edit", "MultiEdit", "NotebookEdit") and record.get("ok"):
+        out.edited += [f for f in files if f not in out.edited]
+    if record.get("ok") is False:
+        subject = str(record.get("what") or record.get("program") or ", ".join(files))
+        out.problems.append(": ".join(part for part in (tool, subject, str(record.get("error", ""))) if part))
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, timezone.utc)
+
+
+# --- the note ------------------------------------------------------------------------------------
+
+
+class _FromSession:
+    """The random part of a session's id, made from the host's session id."""
+
+    def __init__(self, session: str) -> None:
+        self.bits = int.from_bytes(hashlib.sha256(session.encode("utf-8", "surrogatepass")).digest()[:5], "big")
+
+    def getrandbits(self, k: int, /) -> int:
+        return self.bits
+
+
+def note_id(record: SessionRecord) -> str:
+    """Return the id of a session's note: time of its start, then letters that depend on the session alone."""
+    from mdmem.notes.names import time_id
+
+    return time_id("ses", FixedClock(record.started), _FromSession(record.session))
+
+
+def find_note(store: Store, record: SessionRecord) -> str | None:
+    """Return the path of the note that a session has already, None when it has none. Reads folders, not the index."""
+    ending = note_id(record)[-8:] + ".md"
+    for folder in sorted(Path(store.root, "sessions").glob("*/*"), reverse=True):
+        if not folder.is_dir():
+            continue
+        for path in folder.iterdir():
+            if path.name.endswith(ending):
+                return path.relative_to(store.root).as_posix()
+    return None
+
+
+def body(record: SessionRecord) -> str:
+    """Return the text of a session's note, parts without content left out."""
+    prompts = record.prompts
+    if len(prompts) > PROMPTS:
+        prompts = [*prompts[: PROMPTS // 2], *prompts[-(PROMPTS - PROMPTS // 2) :]]
+    outcome = (record.summary or (record.said[-1] if record.said else "")).strip()
+    if len(outcome) > OUTCOME:
+        outcome = outcome[:OUTCOME].rstrip() + " …"
+    parts = [
+        ("Asked", _list(prompts)),
+        ("Outcome", outcome),
+        ("Decisions", _list(_decisions(record))),
+        ("Problems", _list(list(dict.fromkeys(record.problems))[:PROBLEMS])),
+        ("Files", _list(record.edited[:FILES])),
+    ]
+    return "\n".join(f"## {name}\n\n{text}\n" for name, text in parts if text)
+
+
+def _list(lines: list[str]) -> str:
+    return "\n".join(f"- {_line(line)}" for line in lines)
+
+
+def _line(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= LINE else text[:LINE].rstrip() + " …"
+
+
+def _decisions(record: SessionRecord) -> list[str]:
+    found: list[str] = []
+    for text in [*record.prompts, *record.said]:
+        for sentence in _SENTENCES.split(text):
+            sentence = sentence.strip(" -*#>\t")
+            if 8 <= len(sentence) <= LINE and _DECISION.search(sentence) and not sentence.endswith(("?", "？")):
+                found.append(sentence)
+    return list(dict.fromkeys(found))[:DECISIONS]
+
+
+def digest(text: str) -> str:
+    """Return what tells whether a note's body is still the one that was generated."""
+    return hashlib.sha256(" ".join(text.split()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def keep(store: Store, record: SessionRecord, dry_run: bool = False) -> tuple[str, str]:
+    """Write or renew a session's note; returns (path, created | updated | unchanged | kept | empty). Does not commit.
+
+    `kept`: somebody has rewritten the note, or it knows more turns than this record.
+    """
+    from mdmem.memory.remember import first_words
+    from mdmem.notes import names
+    from mdmem.notes.frontmatter import edit, render
+
+    if record.empty:
+        return "", "empty"
+    text = body(record)
+    path = find_note(store, record)
+    if path is not None:
+        note = store.folder.read(path)
+        if not note.ok or digest(note.body) != note.text("digest") or int(note.text("turns") or 0) > len(record.prompts):
+            return path, "kept"
+        if note.text("digest") == digest(text):
+            return path, "unchanged"
+        if dry_run:
+            return path, "updated"
+        changes: dict[str, Any] = {"digest": digest(text), "turns": str(len(record.prompts)), "updated": stamp(record.ended)}
+        store.folder.write(path, edit(note.data, changes, body=text), note.sha)
+        return path, "updated"
+    if dry_run:
+        return "", "created"
+    identity = note_id(record)
+    path = names.session_path(identity, record.started)
+    title = record.title or first_words(record.prompts[0])
+    fields: dict[str, Any] = {
+        "id": identity,
+        "kind": "session",
+        "title": title,
+        "scope": record.scope or "shared",
+        "agent": store.identity.agent,
+        "device": store.identity.device,
+        "session": record.session,
+        "source": "claude-code",
+        "turns": str(len(record.prompts)),
+        "digest": digest(text),
+        "created": stamp(record.started),
+        "updated": stamp(record.ended),
+    }
+    try:
+        store.folder.create(path, render(fields, text))
+    except ConflictFound:
+        # Another process was quicker with the same session.
+        return path, "unchanged"
+    return path, "created"
