@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from mdmem.config import read_toml
-from mdmem.errors import MdmemError, UsageError
-from mdmem.locate import OWNED, SETTINGS, GitPlace, Location, at, find_git, trust
+from mdmem.errors import MdmemError
+from mdmem.locate import OWNED, SETTINGS, GitPlace, Location, at, find_git, remote_url, trust
 from mdmem.store import untrusted
 
 ATTRIBUTES = ".gitattributes"
@@ -70,8 +70,10 @@ def init(directory: Path, remote: str = "", tell: Callable[[str], None] = lambda
     mdmem's own folders are its. Raises Refused, UsageError or MdmemError; then nothing was made.
     """
     directory = Path(os.path.realpath(os.path.expanduser(directory)))
-    if remote.startswith("-"):
-        raise UsageError(f"not a URL: {remote!r}")
+    if remote:
+        from mdmem.repo.remotes import check_url
+
+        check_url(remote)
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -94,10 +96,12 @@ def init(directory: Path, remote: str = "", tell: Callable[[str], None] = lambda
     _driver(location, made)
     if remote:
         from mdmem.repo.git import Git
-        from mdmem.repo.remotes import set_remote
+        from mdmem.repo.remotes import add_remote, remotes, set_remote
 
-        set_remote(Git(location.git.top), "origin", remote)
-        trust(made.store_id, remote, location.git.top)
+        git = Git(location.git.top)
+        known = any(found.name == "origin" for found in remotes(git))
+        (set_remote if known else add_remote)(git, "origin", remote, Path.cwd())
+        trust(made.store_id, remote_url(location.git.common_dir), location.git.top)
     return made
 
 
@@ -168,7 +172,7 @@ def _commit(made: Made) -> None:
 
     place = find_git(made.root)
     assert place is not None
-    result = commit_paths(Git(place.top), list(made.created), "init: a store of notes", {})
+    result = commit_paths(Git(place.top), list(made.created), "init: a store of notes")
     made.committed = result.done
     if not result.done and result.reason:
         made.notices.append(f"not committed yet: {result.reason}")

@@ -82,7 +82,7 @@ class Store:
         """The notes on disk; the only writer."""
         from mdmem.notes.folder import Folder
 
-        return Folder(self.root, self.owned, self.lock_path)
+        return Folder(self.root, self.owned, lock=self.lock_path)
 
     @cached_property
     def local_folder(self) -> Folder:
@@ -91,7 +91,7 @@ class Store:
 
         root = self.data_dir / "local" / (self.location.store_id or "unnamed")
         root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return Folder(root, ("",), root / ".write.lock")
+        return Folder(root, lock=root / ".write.lock")
 
     @cached_property
     def git(self) -> Git:

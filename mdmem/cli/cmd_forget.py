@@ -29,6 +29,7 @@ from mdmem.errors import UsageError
 )
 def command(
     ctx: click.Context,
+    /,
     references: tuple[str, ...],
     where: bool,
     older_than: str,

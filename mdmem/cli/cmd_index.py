@@ -25,7 +25,12 @@ def command() -> None:
 def status(ctx: click.Context, as_json: bool) -> None:
     """Say what the index holds and what still waits for a vector."""
     data = open_store(ctx).index.status()
-    emit(data, as_json, lambda: [say(f"{key}: {value}") for key, value in data.items()] and None)
+
+    def human() -> None:
+        for key, value in data.items():
+            say(f"{key}: {value}")
+
+    emit(data, as_json, human)
 
 
 @command.command("refresh")

@@ -18,7 +18,7 @@ from mdmem.cli.output import clean, emit, json_option, say
 @json_option
 @click.pass_context
 @examples("mdmem list --type decision", "mdmem list --tag database --since 30d --json", "mdmem list --kind entity --sort title")
-def command(ctx: click.Context, limit: int, sort: str, as_json: bool, **given: Any) -> None:
+def command(ctx: click.Context, /, limit: int, sort: str, as_json: bool, **given: Any) -> None:
     """List notes by their fields, newest first."""
     from mdmem.recall.listing import as_row, select
 

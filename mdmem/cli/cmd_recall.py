@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     'mdmem recall "deploy blocker" --keyword --limit 10 --json',
     'mdmem recall "release plan" --as-of 2026-06-01 --budget 800',
 )
-def command(ctx: click.Context, words: tuple[str, ...], as_json: bool, **given: Any) -> None:
+def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **given: Any) -> None:
     """Find notes by words and by meaning, best first.
 
     The query is searched as it is: quotes, stars, AND and colons mean themselves. No match is not an error.

@@ -111,15 +111,13 @@ def _apply(store: Store, folder: Folder, note: Note, changes: dict[str, Any], ve
 
 def new_id(store: Store, note: Note) -> str:
     """Return a fresh id for a hand-written note, of the form that its kind has."""
-    import random
-
     from mdmem.notes import names
 
     if note.kind == "entity":
         return names.entity_id(note.type or "entity", note.title)
     if note.kind == "memory":
         return names.memory_id("memory", note.scope or "shared", note.path + "\n" + note.body)
-    return names.time_id(note.kind[:4] if note.kind else "note", store.clock, random.SystemRandom())
+    return names.time_id(note.kind, store.clock)
 
 
 def _changes(
@@ -133,6 +131,7 @@ def _changes(
     """Return {key: new value or None} for what really changes. Redacts values; raises UsageError."""
     from mdmem.notes.redact import redact
     from mdmem.notes.schema import SET_FIELDS
+    from mdmem.notes.values import clean
 
     if not note.ok:
         problem = note.doc.problem
@@ -149,13 +148,13 @@ def _changes(
         if key in FIXED:
             raise UsageError(f"{key} never changes", why="links and other machines know the note by it")
     for key, value in values.items():
-        text = redact(str(value)).text
+        text = clean(redact(str(value)).text)
         new: Any = sorted({part.strip() for part in text.split(",")} - {""}) if key in SET_FIELDS else text
         if note.get(key) != new:
             out[key] = new
     for key, more in add.items():
         have = _list(note, key, out)
-        new = sorted({*have, *(redact(item).text for item in more)} - {""})
+        new = sorted({*have, *(clean(redact(item).text) for item in more)} - {""})
         if new != have:
             out[key] = new
     for key, less in remove.items():
@@ -171,10 +170,7 @@ def _changes(
 
 
 def _list(note: Note, key: str, out: dict[str, Any]) -> list[str]:
-    value = out.get(key, note.get(key))
-    if value is None or value == "":
-        return []
-    return [str(item) for item in value] if isinstance(value, list) else [str(value)]
+    return list(out[key] or []) if key in out else note.words(key)
 
 
 def supersede(store: Store, old: str, new_identity: str) -> list[str]:

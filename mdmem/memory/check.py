@@ -27,7 +27,7 @@ class Found:
 
 
 # What is worth saying and does not stop a commit.
-WARNINGS = frozenset({"comment_in_value", "dangling", "unknown_type", "self_edge", "ambiguous", "cut", "unreadable_folder"})
+WARNINGS = frozenset({"hash", "late_block", "dangling", "self", "ambiguous", "cut", "large", "unreadable", "nested_repository"})
 
 
 def check(store: Store, paths: Iterable[str] | None = None) -> tuple[int, list[Found]]:
@@ -57,13 +57,11 @@ def check(store: Store, paths: Iterable[str] | None = None) -> tuple[int, list[F
         why = unsafe_name(path)
         if why:
             found.append(Found(path, 1, "unsafe_name", why))
-        problems = [*validate(note), *note.doc.warnings]
-        if note.doc.problem is not None and note.doc.problem not in problems:
-            problems.insert(0, note.doc.problem)
-        found += [Found(path, p.line or 1, p.code, p.message, p.code not in WARNINGS) for p in problems]
+        found += [Found(path, p.line or 1, p.code, p.message, p.code not in WARNINGS) for p in validate(note)]
         found += _conflicts(path, note.data)
-    for problem in store.folder.problems:
-        found.append(Found(str(problem.path), 1, problem.code, problem.message, problem.code not in WARNINGS))
+    for finding in store.folder.problems:
+        if wanted is None or finding.path in wanted:
+            found.append(Found(finding.path, 1, finding.code, finding.message, finding.code not in WARNINGS))
     found += _edges(store, wanted)
     return looked, sorted(set(found))
 
@@ -81,8 +79,13 @@ def _conflicts(path: str, data: bytes) -> list[Found]:
 def _edges(store: Store, wanted: set[str] | None) -> list[Found]:
     store.index.refresh(embed_budget_s=0)
     out = []
-    for row in store.index.catalog.edge_problems():
+    rows = store.index.catalog.rows(
+        "SELECT n.path, e.state AS code, e.line, e.rel, e.target FROM edges e JOIN notes n ON n.rowid = e.src "
+        "WHERE e.state != 'ok' AND n.folder = ''"
+    )
+    for row in rows:
         if wanted is None or row["path"] in wanted:
             code = str(row["code"])
-            out.append(Found(row["path"], row["line"] or 1, code, row["message"], code not in WARNINGS))
+            message = f"{row['rel']}: {row['target']!r} is {code}"
+            out.append(Found(row["path"], row["line"] or 1, code, message, code not in WARNINGS))
     return out

@@ -24,7 +24,8 @@ class Tidied:
 def tidy(store: Store, paths: Iterable[str] | None, *, ids: bool, dry_run: bool) -> Tidied:
     """Format each note; one that cannot be parsed is named and left. Nothing is committed."""
     from mdmem.memory.change import new_id
-    from mdmem.notes.frontmatter import edit, reform
+    from mdmem.notes.frontmatter import edit
+    from mdmem.notes.reform import reform
 
     out = Tidied()
     for path in sorted(paths if paths is not None else [stat.path for stat in store.folder.scan()]):

@@ -14,7 +14,7 @@ def overview(store: Store) -> dict[str, Any]:
     """Return the figures of `mdmem status`; a part that cannot be read says so instead of failing the rest."""
     needs: list[str] = []
     refreshed = store.index.refresh(embed_budget_s=0.0)
-    rows = store.index.catalog.query("SELECT kind, count(*) AS n FROM notes WHERE folder = '' GROUP BY kind ORDER BY n DESC")
+    rows = store.index.catalog.rows("SELECT kind, count(*) AS n FROM notes WHERE folder = '' GROUP BY kind ORDER BY n DESC")
     bad = _paths(store, "bad")
     conflicted = _paths(store, "conflicted")
     if bad:
@@ -40,7 +40,7 @@ def overview(store: Store) -> dict[str, Any]:
 
 
 def _paths(store: Store, state: str) -> list[str]:
-    rows = store.index.catalog.query("SELECT path FROM notes WHERE state = ? ORDER BY path", (state,))
+    rows = store.index.catalog.rows("SELECT path FROM notes WHERE state = ? ORDER BY path", (state,))
     return [row["path"] for row in rows]
 
 
@@ -55,8 +55,8 @@ def _git(store: Store, needs: list[str]) -> dict[str, Any]:
     try:
         state = store.git.state()
         out["state"] = state.name
-        out["uncommitted"] = len(pending(store.git, [store.to_git(p).rstrip("/") for p in store.owned]))
-        out["unpushed"] = unpushed_count(store.git)
+        out["uncommitted"] = len(pending(store.git, tuple(store.to_git(p).rstrip("/") for p in store.owned)))
+        out["unpushed"] = unpushed_count(store.git) or 0
         if not state.safe:
             needs.append(f"git: {state.name}. {state.hint}".strip())
         elif out["unpushed"] and remote:

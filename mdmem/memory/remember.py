@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdmem.clock import stamp
 from mdmem.errors import ConflictFound, UsageError
-from mdmem.memory.write import commit, subject
+from mdmem.memory.write import commit, subject, waits
 
 if TYPE_CHECKING:
     from mdmem.notes.folder import Folder
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 TYPE = re.compile(r"[a-z][a-z0-9_-]{0,39}$")
 SCOPE = re.compile(r"(shared|local|(agent|project|user):[\w.@/-]{1,80})$")
 MAX_TEXT = 1_000_000
+LOCAL = "a local note is never committed"
 
 
 @dataclass
@@ -86,7 +87,7 @@ def remember(store: Store, memory: Memory) -> Remembered:
                 continue
             raise
         if local:
-            return Remembered(identity, path, "created", False, reason="a local note is never committed", redacted=found)
+            return Remembered(identity, path, "created", False, reason=LOCAL, redacted=found)
         others, action = _supersede(store, memory, identity)
         done = commit(store, [path, *others], subject("remember", memory.title), by_name=memory.by_name)
         return Remembered(identity, path, action, done.done, reason=done.reason, redacted=found)
@@ -96,6 +97,7 @@ def remember(store: Store, memory: Memory) -> Remembered:
 def _checked(store: Store, memory: Memory) -> list[str]:
     """Fill in defaults, redact every text, and return the kinds of secrets that were taken out."""
     from mdmem.notes.redact import redact
+    from mdmem.notes.values import clean
 
     memory.type = memory.type.strip().lower()
     if not TYPE.match(memory.type):
@@ -109,7 +111,7 @@ def _checked(store: Store, memory: Memory) -> list[str]:
     def gate(text: str) -> str:
         result = redact(text)
         found.extend(finding.kind for finding in result.findings)
-        return result.text
+        return clean(result.text)
 
     memory.text = gate(memory.text.replace("\r\n", "\n")).strip("\n").rstrip()
     if not memory.text.strip():
@@ -196,29 +198,25 @@ def _again(store: Store, folder: Folder, note: Note, memory: Memory, found: list
     changes: dict[str, Any] = {}
     if set(memory.tags) - set(note.tags):
         changes["tags"] = sorted({*note.tags, *memory.tags})
-    if memory.category and memory.category != note.get("category"):
+    if memory.category and memory.category != note.category:
         changes["category"] = memory.category
-    others, superseded = _supersede(store, memory, note.id)
+    identity = note.id or ""
+    others, superseded = _supersede(store, memory, identity)
     if not changes and not others:
-        waits = note.path in pending_of(store)
-        done = commit(store, [note.path], subject("remember", note.title), by_name=memory.by_name) if waits else None
-        committed = memory.scope != "local" and (done.done if done else store.mode != "embedded")
-        return Remembered(note.id, note.path, "unchanged", committed, redacted=found)
+        if folder is not store.folder:
+            return Remembered(identity, note.path, "unchanged", False, reason=LOCAL, redacted=found)
+        if waits(store, note.path) or memory.by_name:
+            done = commit(store, [note.path], subject("remember", note.title), by_name=memory.by_name)
+            return Remembered(identity, note.path, "unchanged", done.done, reason=done.reason, redacted=found)
+        return Remembered(identity, note.path, "unchanged", store.mode != "embedded", redacted=found)
     if changes:
         changes["updated"] = stamp(store.clock.now())
         folder.write(note.path, edit(note.data, changes), note.sha)
     if folder is not store.folder:
-        return Remembered(note.id, note.path, "updated", False, reason="a local note is never committed", redacted=found)
+        return Remembered(identity, note.path, "updated", False, reason=LOCAL, redacted=found)
     done = commit(store, [note.path, *others], subject("remember", note.title), by_name=memory.by_name)
     action = superseded if others else "updated"
-    return Remembered(note.id, note.path, action, done.done, reason=done.reason, redacted=found)
-
-
-def pending_of(store: Store) -> set[str]:
-    """Return the paths whose commit waits."""
-    from mdmem.memory.write import pending
-
-    return set(pending(store))
+    return Remembered(identity, note.path, action, done.done, reason=done.reason, redacted=found)
 
 
 def _supersede(store: Store, memory: Memory, identity: str) -> tuple[list[str], str]:
