@@ -97,11 +97,16 @@ def compose(text: str) -> tuple[Node, list[Problem]]:
 def _mask(text: str, masks: dict[tuple[int, int], str]) -> str:
     """Return text with each unquoted wikilink value as a plain word of the same length, noted in masks."""
 
+    line = seen = 0
+
     def swap(found: re.Match[str]) -> str:
+        nonlocal line, seen
         lead = found["lead"]
         if not lead.strip():
             return found[0]
-        masks[(text.count("\n", 0, found.start()), len(lead))] = found["link"]
+        line += text.count("\n", seen, found.start())
+        seen = found.start()
+        masks[(line, len(lead))] = found["link"]
         return lead + "x" * len(found["link"])
 
     return _WIKILINK.sub(swap, text)

@@ -82,7 +82,7 @@ def place(old: Path, new: Path) -> None:
         os.rename(old, new)  # refuses an existing target there
         return
     try:
-        os.link(old, new, follow_symlinks=False)
+        os.link(old, new)
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV):
             raise

@@ -22,7 +22,6 @@ _BLANK = re.compile(rb"[ \t]*\r?(?:\n|\Z)")
 # For the python-frontmatter handler, which wants one pattern.
 FENCE_LINE = re.compile(r"^---[ \t]*$", re.M)
 _MARKER = re.compile(rb"^(?:<{7,}|>{7,}|={7,}|\|{7,})(?: |\r?$)", re.M)
-_MARKERS_IN_TEXT = re.compile(rb"^<{7,} [^\n]*\n(?:[^\n]*\n)*?={7,}\r?\n(?:[^\n]*\n)*?>{7,}(?: |\r?$)", re.M)
 _LATE = re.compile(rb"\s+---[ \t]*\r?\n[A-Za-z_][\w-]*:")
 
 
@@ -107,5 +106,13 @@ def text_markers(data: bytes, start: int) -> int | None:
     """Return the 1-based line of the first full set of git conflict markers in the body, or None."""
     if data.find(b"<<<<<<< ", start) < 0:
         return None
-    found = _MARKERS_IN_TEXT.search(data, start)
-    return data.count(b"\n", 0, found.start()) + 1 if found else None
+    opened, halfway = -1, False
+    for found in _MARKER.finditer(data, start):
+        sign = data[found.start()]
+        if sign == 60:  # <
+            opened, halfway = found.start(), False
+        elif sign == 61 and opened >= 0:  # =
+            halfway = True
+        elif sign == 62 and halfway:  # >
+            return data.count(b"\n", 0, opened) + 1
+    return None

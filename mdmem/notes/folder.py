@@ -10,18 +10,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mdmem.errors import ConflictFound, MdmemError, NotFound, Refused, WriteFailed
+from mdmem.errors import ConflictFound, Locked, MdmemError, NotFound, Refused, WriteFailed
 from mdmem.locks import FileLock
 from mdmem.notes import disk
-from mdmem.notes.names import fold, is_git, unsafe_name
+from mdmem.notes.names import fold, unsafe_name
 from mdmem.notes.note import Note, load
+from mdmem.notes.paths import inside, not_nested
 from mdmem.notes.scan import MAX_BYTES, TEMP_PREFIX, TEMP_SUFFIX, FileStat, Finding, Scan, twins
 from mdmem.notes.values import Problem
 
 __all__ = ["FileStat", "Finding", "Folder", "Scan", "sha", "twins"]
-
-# Files of the store that are no notes and lie at its root.
-_OWN_FILES = (".mdmem.toml", ".gitattributes", ".gitignore")
 
 
 def sha(data: bytes) -> str:
@@ -32,8 +30,9 @@ def sha(data: bytes) -> str:
 class Folder:
     """A tree of notes. `owned` are the folders (posix, "" = all) that it reads and may write.
 
-    `lock` is the path of the write lock, shared by every process that writes here;
-    without one it lies in `<root>/.git/mdmem/`. With `readonly` every write is refused.
+    `lock` is the path of the write lock, shared by every process that writes here; without one it
+    lies in `<root>/.git/mdmem/`, or is a hidden file where there is no git. With `readonly` every
+    write is refused.
     """
 
     def __init__(
@@ -48,11 +47,15 @@ class Folder:
         self.root = Path(root)
         self.owned = owned
         self.readonly = readonly
-        self.lock_path = lock or self.root / ".git" / "mdmem" / "write.lock"
+        if lock is None:
+            git = self.root / ".git"
+            lock = git / "mdmem" / "write.lock" if git.is_dir() else self.root / ".mdmem-write.lock"
+        self.lock_path = lock
         self.lock_timeout = lock_timeout
         self.last_scan = Scan(self.root, owned)
         self._mutex = threading.RLock()
         self._depth = 0
+        self._bulk: _Bulk | None = None
 
     # Reading
 
@@ -136,20 +139,41 @@ class Folder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the write lock; may be nested, and is how a caller makes read-then-write one step. Raises Locked."""
-        with self._mutex:
-            if self._depth:
-                self._depth += 1
+        if not self._mutex.acquire(timeout=self.lock_timeout):
+            raise Locked("another thread is writing", hint="try again")
+        lock = FileLock(self.lock_path, self.lock_timeout)
+        try:
+            if not self._depth:
                 try:
-                    yield
-                finally:
-                    self._depth -= 1
-                return
-            with FileLock(self.lock_path, self.lock_timeout):
-                self._depth = 1
-                try:
-                    yield
-                finally:
-                    self._depth = 0
+                    lock.__enter__()
+                except OSError as error:
+                    raise WriteFailed("the write lock cannot be taken", why=f"{self.lock_path}: {error.strerror}") from error
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+                if not self._depth:
+                    lock.release()
+        finally:
+            self._mutex.release()
+
+    @contextmanager
+    def bulk(self) -> Iterator[None]:
+        """Hold the lock for many writes: each file is on the disk at once, folders are synced at the end.
+
+        A folder's names are listed once, so that ten thousand new notes do not read it ten thousand times.
+        """
+        with self.locked():
+            outer, self._bulk = self._bulk, self._bulk or _Bulk()
+            try:
+                yield
+            finally:
+                bulk, self._bulk = self._bulk, outer
+                if outer is None:
+                    with self._failing("a folder"):
+                        for folder in sorted(bulk.unsynced):
+                            disk.fsync_folder(folder)
 
     def create(self, path: str, data: bytes) -> None:
         """Write a new file. Raises ConflictFound (`exists`, `twin`), Refused for an unsafe path, Locked, WriteFailed."""
@@ -168,7 +192,9 @@ class Folder:
                     raise ConflictFound(f"the file exists already: {path}", code="exists") from None
                 finally:
                     _discard(temp)
-                disk.fsync_folder(target.parent)
+                self._sync(target.parent)
+                if self._bulk:
+                    self._bulk.added(target)
 
     def write(self, path: str, data: bytes, expect: str | None) -> None:
         """Replace a file. With `expect` (sha of the bytes that the caller read) raises ConflictFound when it
@@ -190,7 +216,7 @@ class Folder:
                     disk.replace(temp, target)
                 finally:
                     _discard(temp)
-                disk.fsync_folder(target.parent)
+                self._sync(target.parent)
 
     def delete(self, path: str, expect: str | None) -> None:
         """Remove a file; raises NotFound, ConflictFound as in `write`, Locked, WriteFailed."""
@@ -199,7 +225,7 @@ class Folder:
             self._now(path, expect)
             with self._failing(path):
                 disk.unlink(target)
-                disk.fsync_folder(target.parent)
+                self._changed(target.parent)
 
     def rename(self, old: str, new: str) -> None:
         """Move a file to a new name; raises NotFound, ConflictFound (`exists`, `twin`), Refused, Locked, WriteFailed."""
@@ -222,9 +248,9 @@ class Folder:
                         disk.place(source, target)
                 except FileExistsError:
                     raise ConflictFound(f"the file exists already: {new}", code="exists") from None
-                disk.fsync_folder(target.parent)
+                self._changed(target.parent)
                 if source.parent != target.parent:
-                    disk.fsync_folder(source.parent)
+                    self._changed(source.parent)
 
     def sweep(self) -> list[str]:
         """Remove the temporary files that a killed writer left behind (as the last scan saw them); return them."""
@@ -249,42 +275,25 @@ class Folder:
         return data
 
     def _checked(self, path: str) -> Path:
-        """Return the full path; raises Refused unless it stays inside and passes through no symlink."""
-        parts = path.split("/")
-        bad = (
-            not path
-            or "\0" in path
-            or os.path.isabs(path)
-            or any(part in ("", ".", "..") or is_git(part) for part in parts)
-            or (os.sep != "/" and (os.sep in path or ":" in path))
-        )
-        if bad:
-            raise Refused(f"not a path inside the store: {path!r}", code="unsafe_path")
-        if not any(not own or path == own or path.startswith(own + "/") for own in self.owned) and path not in _OWN_FILES:
-            raise Refused(f"not in a folder of mdmem: {path}", code="unsafe_path")
-        place = self.root
-        for part in parts:
-            place = place / part
-            try:
-                mode = os.lstat(place).st_mode
-            except (FileNotFoundError, NotADirectoryError):
-                return self.root.joinpath(*parts)
-            except OSError as error:
-                raise Refused(f"cannot look at {path}", why=str(error.strerror), code="unreadable") from None
-            if stat.S_ISLNK(mode):
-                raise Refused(f"a symbolic link is not followed: {path}", code="symlink")
-        return place
+        return inside(self.root, self.owned, path)
 
     def _writable(self, path: str) -> Path:
         if self.readonly:
             raise Refused("this folder is only read", why=str(self.root), code="readonly")
-        target = self._checked(path)
-        place = self.root
-        for part in path.split("/")[:-1]:
-            place = place / part
-            if os.path.lexists(place / ".git"):
-                raise Refused(f"another git repository begins at {part}", why=path, code="nested_repository")
+        target = inside(self.root, self.owned, path)
+        not_nested(self.root, path)
         return target
+
+    def _sync(self, folder: Path) -> None:
+        if self._bulk:
+            self._bulk.unsynced.add(folder)
+        else:
+            disk.fsync_folder(folder)
+
+    def _changed(self, folder: Path) -> None:
+        self._sync(folder)
+        if self._bulk:
+            self._bulk.names.pop(folder, None)
 
     def _names(self, folder: Path) -> list[str]:
         try:
@@ -292,13 +301,23 @@ class Folder:
         except (FileNotFoundError, NotADirectoryError):
             return []
 
+    def _same_names(self, folder: Path, part: str) -> list[str]:
+        """Return the names in folder that equal part but for case and Unicode form, part itself left out."""
+        if self._bulk is None:
+            same = fold(part)
+            return [name for name in self._names(folder) if name != part and fold(name) == same]
+        if folder not in self._bulk.names:
+            self._bulk.names[folder] = {}
+            for name in self._names(folder):
+                self._bulk.added(folder / name)
+        return [name for name in self._bulk.names[folder].get(fold(part), ()) if name != part]
+
     def _no_twin(self, path: str, but: str | None = None) -> None:
         """Raise ConflictFound when another machine would take path and a present file or folder for one."""
         place, above = self.root, ""
         for part in path.split("/"):
-            same = fold(part)
-            for name in self._names(place):
-                if name != part and fold(name) == same and above + name != but:
+            for name in self._same_names(place, part):
+                if above + name != but:
                     raise ConflictFound(
                         f"a name that differs only in case or Unicode form exists: {above}{name}",
                         why=f"{path} and it would be one file on another machine",
@@ -316,6 +335,8 @@ class Folder:
         for new in reversed(missing):
             disk.mkdir(new)
             disk.fsync_folder(new.parent)
+            if self._bulk:
+                self._bulk.added(new)
 
     def _temp(self, folder: Path, data: bytes, mode: int | None) -> Path:
         """Return a new temporary file in folder with data on the disk."""
@@ -343,6 +364,19 @@ class Folder:
         except OSError as error:
             hint = "free space or mend the permissions, then repeat"
             raise WriteFailed(f"{path} was not written", why=error.strerror or str(error), hint=hint) from error
+
+
+class _Bulk:
+    """What a bulk write remembers: the names in each folder by their folded form, and folders to sync."""
+
+    def __init__(self) -> None:
+        self.names: dict[Path, dict[str, list[str]]] = {}
+        self.unsynced: set[Path] = set()
+
+    def added(self, path: Path) -> None:
+        names = self.names.get(path.parent)
+        if names is not None:
+            names.setdefault(fold(path.name), []).append(path.name)
 
 
 def _discard(path: Path) -> None:

@@ -15,10 +15,11 @@ _PLAIN = r"[^\s\-?:,\[\]{}#&*!|>'\"%@`~=<\\\x00-\x20\x7f-\xa0\u1680\u2000-\u200f
 _TEXT = rf"{_PLAIN}(?:[^\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]*)"
 _DOUBLE = r"\"[^\"\\\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]*\""
 _SINGLE = r"'[^'\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]*'"
-_SCALAR = rf"(?:{_TEXT}|{_DOUBLE}|{_SINGLE})"
+# Blanks at the end are part of _TEXT: a pattern that could split them in many ways would take for ever to fail.
+_SCALAR = rf"(?:{_TEXT}|(?:{_DOUBLE}|{_SINGLE}) *)"
 _LINE = re.compile(
     rf"(?P<indent> *)(?:- +(?P<item>{_SCALAR})|"
-    rf"(?P<key>[A-Za-z_][A-Za-z0-9_-]{{0,99}}):(?: +(?P<value>{_SCALAR}|\[\]))?) *\Z"
+    rf"(?P<key>[A-Za-z_][A-Za-z0-9_-]{{0,99}}):(?: +(?P<value>{_SCALAR}|\[\] *)| *))\Z"
 )
 
 _COMMENT_BAD = re.compile(FORBIDDEN.pattern + "|\r")
@@ -26,10 +27,9 @@ _COMMENT_BAD = re.compile(FORBIDDEN.pattern + "|\r")
 
 def _scalar(text: str) -> str | None:
     """Return the value of a scalar as _SCALAR matched it, or None when only YAML can tell."""
-    first = text[0]
-    if first in "\"'":
-        return text[1:-1]
     text = text.rstrip(" ")
+    if text[0] in "\"'":
+        return text[1:-1]
     if ": " in text or " #" in text or text[-1] == ":":
         return None
     return text
@@ -63,7 +63,7 @@ def read_simple(block: str) -> dict[str, Value] | None:
             if text is None:
                 fields[key] = ""
                 parent = key
-            elif text == "[]":
+            elif text[0] == "[":
                 fields[key] = []
             else:
                 value = _scalar(text)
@@ -96,7 +96,7 @@ def read_simple(block: str) -> dict[str, Value] | None:
         if key in nested:
             return None
         text = found["value"]
-        value = "" if text is None else None if text == "[]" else _scalar(text)
+        value = "" if text is None else None if text[0] == "[" else _scalar(text)
         if value is None:
             return None
         nested[key] = value

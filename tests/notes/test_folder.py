@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from mdmem.errors import ConflictFound, MdmemError, NotFound, Refused, WriteFailed
+from mdmem.errors import ConflictFound, Locked, MdmemError, NotFound, Refused, WriteFailed
 from mdmem.notes import disk
 from mdmem.notes.folder import Folder, sha
 
@@ -176,3 +178,109 @@ def test_readonly_writes_nothing(folder: Folder) -> None:
         with pytest.raises(MdmemError):
             act()
     assert seen.read_bytes("a.md") == b"1"
+
+
+def test_bulk_writes_sync_each_folder_once_and_still_see_twins(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(disk, "step", lambda name, path: calls.append(name))
+    with folder.bulk():
+        for number in range(20):
+            folder.create(f"memories/n{number}.md", b"x")
+        with pytest.raises(ConflictFound):
+            folder.create("memories/N3.md", b"x")
+        with pytest.raises(ConflictFound):
+            folder.create("Memories/new.md", b"x")
+        folder.delete("memories/n3.md", None)
+        folder.create("memories/N3.md", b"x")
+    assert calls.count("fsync") == 21 and calls.count("fsync_folder") == 2
+    assert len(paths(folder)) == 20
+
+
+def test_locked_may_be_nested_and_keeps_others_out(folder: Folder) -> None:
+    other = Folder(folder.root, lock=folder.lock_path, lock_timeout=0.0)
+    with folder.locked():
+        folder.create("a.md", b"1")
+        with folder.locked():
+            folder.write("a.md", b"2", sha(b"1"))
+        with pytest.raises(Locked):
+            other.write("a.md", b"3", None)
+    other.write("a.md", b"3", sha(b"2"))
+
+
+def test_i23_two_processes_write_without_mixing(folder: Folder) -> None:
+    """Two real processes, a shared file each time and files of their own: nothing is lost or interleaved."""
+    script = (
+        "import sys; from pathlib import Path; from mdmem.notes.folder import Folder\n"
+        "root, lock, me = sys.argv[1:]\n"
+        "f = Folder(Path(root), lock=Path(lock))\n"
+        "for n in range(25):\n"
+        "    f.create(f'memories/{me}-{n}.md', (me * 5000).encode())\n"
+        "    with f.locked():\n"
+        "        old = f.read_bytes('count.md')\n"
+        "        f.write('count.md', b'%d' % (int(old) + 1), None)\n"
+    )
+    folder.create("count.md", b"0")
+    arguments = [str(folder.root), str(folder.lock_path)]
+    started = [subprocess.Popen([sys.executable, "-c", script, *arguments, me], env={"PYTHONPATH": "."}) for me in "ab"]
+    assert [process.wait(60) for process in started] == [0, 0]
+    assert folder.read_bytes("count.md") == b"50"
+    files = [path for path in paths(folder) if path.startswith("memories/")]
+    assert len(files) == 50
+    assert {folder.read_bytes(path) for path in files} == {b"a" * 5000, b"b" * 5000}
+
+
+def test_a_killed_writer_leaves_the_old_file_and_a_trace_that_is_swept(folder: Folder) -> None:
+    folder.create("a.md", b"old")
+    script = (
+        "import os, sys; from pathlib import Path; from mdmem.notes import disk; from mdmem.notes.folder import Folder\n"
+        "disk.replace = lambda old, new: os.kill(os.getpid(), 9)\n"
+        "Folder(Path(sys.argv[1]), lock=Path(sys.argv[2])).write('a.md', b'new', None)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(folder.root), str(folder.lock_path)], env={"PYTHONPATH": "."})
+    assert done.returncode == -9
+    assert folder.read_bytes("a.md") == b"old" and paths(folder) == ["a.md"] and len(folder.last_scan.leftovers) == 1
+    assert len(folder.sweep()) == 1 and os.listdir(folder.root) == ["a.md"]
+    folder.write("a.md", b"newer", sha(b"old"))
+
+
+def test_a_pipe_or_device_is_never_waited_for(folder: Folder) -> None:
+    os.mkfifo(folder.root / "pipe.md")
+    assert paths(folder) == [] and problems(folder) == {"pipe.md": "special_file"}
+    with pytest.raises(Refused):
+        folder.read("pipe.md")
+
+
+def test_a_file_keeps_its_mode_and_a_name_that_is_not_utf8_is_named(folder: Folder) -> None:
+    folder.create("a.md", b"1")
+    os.chmod(folder.root / "a.md", 0o640)
+    folder.write("a.md", b"2", None)
+    assert os.stat(folder.root / "a.md").st_mode & 0o777 == 0o640
+    with open(os.fsencode(folder.root) + b"/caf\xe9.md", "wb") as stream:
+        stream.write(b"x")
+    assert paths(folder) == ["a.md"] and [found.code for found in folder.problems] == ["name_not_utf8"]
+
+
+def test_a_change_that_comes_between_check_and_rename_is_seen(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.create("a.md", b"old")
+    real = disk.fsync
+
+    def fsync(fd: int, path: Path) -> None:
+        (folder.root / "a.md").write_bytes(b"editor")
+        real(fd, path)
+
+    monkeypatch.setattr(disk, "fsync", fsync)
+    with pytest.raises(ConflictFound):
+        folder.write("a.md", b"ours", sha(b"old"))
+    assert folder.read_bytes("a.md") == b"editor" and os.listdir(folder.root) == ["a.md"]
+
+
+def test_n22_same_content_in_two_places_is_two_notes(folder: Folder) -> None:
+    for path in ("a/x.md", "b/a/x.md"):
+        folder.create(path, b"same")
+    assert paths(folder) == ["a/x.md", "b/a/x.md"]
+
+
+def test_n19_a_file_named_like_a_branch(folder: Folder) -> None:
+    folder.create("main/main.md", b"x")
+    (folder.root / "master").write_text("no note")
+    assert paths(folder) == ["main/main.md"]
