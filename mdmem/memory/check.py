@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mdmem.notes import values
+
 if TYPE_CHECKING:
     from mdmem.store import Store
 
@@ -27,7 +29,7 @@ class Found:
 
 
 # What is worth saying and does not stop a commit.
-WARNINGS = frozenset({"hash", "late_block", "dangling", "self", "ambiguous", "cut", "large", "unreadable", "nested_repository"})
+WARNINGS = values.WARNINGS | {"dangling", "self", "ambiguous"}
 
 
 def check(store: Store, paths: Iterable[str] | None = None) -> tuple[int, list[Found]]:

@@ -19,6 +19,12 @@ MAX_DEPTH = 32  # levels of nesting
 # reader and not in another, or cannot be encoded. Tab and the two line-end characters are fine.
 FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 
+# Codes of findings that are worth saying and stop nothing; every other finding of this room is an error.
+WARNINGS = frozenset(
+    ("comment_in_value", "late_block", "conflict_markers", "cut", "large", "unreadable", "unreadable_folder")
+    + ("nested_repository", "symlink", "folder_named_md", "special_file")
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
