@@ -114,6 +114,8 @@ def _values(note: Note) -> list[Problem]:
         value = note.get(field)
         if isinstance(value, str) and value and read_stamp(value) is None:
             add("bad_date", field, f"{field}: {value!r} is not a date (YYYY-MM-DD or RFC 3339)")
+    if note.kind == "note":
+        return found  # a person's own page: `status: draft` or `confidence: low` there is none of our business
     kind = note.get("kind")
     if isinstance(kind, str) and kind and kind not in KINDS:
         add("bad_kind", "kind", f"kind {kind!r} is none of {', '.join(KINDS)}")
