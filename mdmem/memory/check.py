@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mdmem.errors import NotFound, Refused
 from mdmem.notes import values
 
 if TYPE_CHECKING:
@@ -45,7 +46,13 @@ def check(store: Store, paths: Iterable[str] | None = None) -> tuple[int, list[F
     files = sorted(stat.path for stat in store.folder.scan())
     for path in files:
         mine = wanted is None or path in wanted
-        note = store.folder.read(path)
+        try:
+            note = store.folder.read(path)
+        except NotFound:
+            continue  # gone since the folder was listed
+        except Refused as error:
+            found.append(Found(path, 1, error.code, str(error)))
+            continue
         if note.id:
             first = seen_ids.setdefault(note.id, path)
             if first != path and (mine or first in (wanted or ())):

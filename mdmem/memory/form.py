@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mdmem.errors import BadNote, ConflictFound
+from mdmem.errors import BadNote, ConflictFound, MdmemError
 
 if TYPE_CHECKING:
     from mdmem.store import Store
@@ -30,7 +30,11 @@ def tidy(store: Store, paths: Iterable[str] | None, *, ids: bool, dry_run: bool)
     out = Tidied()
     for path in sorted(paths if paths is not None else [stat.path for stat in store.folder.scan()]):
         out.looked += 1
-        note = store.folder.read(path)
+        try:
+            note = store.folder.read(path)
+        except MdmemError as error:
+            out.skipped.append({"path": path, "reason": str(error)})
+            continue
         if not note.ok:
             problem = note.doc.problem
             out.skipped.append({"path": path, "reason": problem.message if problem else "cannot be parsed"})

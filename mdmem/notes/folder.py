@@ -64,6 +64,16 @@ class Folder:
         self.last_scan = Scan(self.root, self.owned)
         return iter(self.last_scan)
 
+    def notes(self) -> Iterator[Note]:
+        """Yield every note, read; one that cannot be read becomes a problem of the scan and stops no other."""
+        for found in self.scan():
+            try:
+                yield self.read(found.path)
+            except NotFound:
+                continue  # gone since the folder was listed
+            except Refused as error:
+                self.last_scan.problems.append(Finding(found.path, error.code, str(error)))
+
     @property
     def problems(self) -> list[Finding]:
         """What the last scan left out or warns about."""

@@ -10,6 +10,7 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
+from mdmem.clock import read_stamp
 from mdmem.notes import fences, schema
 from mdmem.notes.frontmatter import Document, parse
 from mdmem.notes.markdown import first_heading
@@ -76,7 +77,12 @@ class Note:
         kind = self.text("kind")
         if "{{title" in self.text("title"):
             return "note"  # a template that an editor has not filled in yet
-        return kind if kind in schema.KINDS else schema.default_kind(self.path)
+        if kind in schema.KINDS:
+            return kind
+        inner = self.doc.fields.get("metadata")
+        if isinstance(inner, dict) and inner.get("node_type") == "memory":
+            return "memory"  # written by Claude Code, whatever the folder is called
+        return schema.default_kind(self.path)
 
     @cached_property
     def type(self) -> str:
@@ -168,8 +174,13 @@ class Note:
 
     @property
     def updated(self) -> str | None:
-        """As written, or None."""
-        return self.text("updated") or None
+        """As written, or None; the later one where Claude Code has stamped `modified` after we stamped `updated`."""
+        return later(self.text("updated"), self._modified()) or None
+
+    def _modified(self) -> str:
+        inner = self.doc.fields.get("metadata")
+        value = inner.get("modified") if isinstance(inner, dict) else None
+        return value.strip() if isinstance(value, str) else ""
 
     @property
     def expires(self) -> str:
@@ -221,6 +232,8 @@ class Note:
                 view[ours] = view[theirs]
         if self.type and "type" in view:
             view["type"] = self.type
+        if self.updated:
+            view["updated"] = self.updated
         return view
 
     def line_of(self, key: str) -> int | None:
@@ -243,6 +256,14 @@ class Note:
             if inner is not None and inner.kind == "map" and (place := inner.find(name)) >= 0:
                 return inner.keys[place].line + 2
         return None
+
+
+def later(one: str, two: str) -> str:
+    """Return the later of two stamps as written; one when they cannot be compared."""
+    if not one or not two:
+        return one or two
+    first, second = read_stamp(one), read_stamp(two)
+    return two if first and second and second > first else one
 
 
 def as_list(value: Value | None) -> list[str]:

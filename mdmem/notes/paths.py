@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 from mdmem.errors import Refused
@@ -11,6 +12,9 @@ from mdmem.notes.names import is_git
 
 # Files of the store that are no notes and lie at its root.
 OWN_FILES = (".mdmem.toml", ".gitattributes", ".gitignore")
+
+# Windows: a folder that leads elsewhere without being a symlink.
+_is_junction: Callable[[str], bool] = getattr(os.path, "isjunction", lambda path: False)
 
 
 def inside(root: Path, owned: tuple[str, ...], path: str) -> Path:
@@ -40,7 +44,7 @@ def inside(root: Path, owned: tuple[str, ...], path: str) -> Path:
             return root.joinpath(*parts)
         except OSError as error:
             raise Refused(f"cannot look at {path}", why=str(error.strerror), code="unreadable") from None
-        if stat.S_ISLNK(mode):
+        if stat.S_ISLNK(mode) or _is_junction(place):
             raise Refused(f"a symbolic link is not followed: {path}", code="symlink")
     return Path(place)
 

@@ -112,6 +112,9 @@ class Scan:
                     elif entry.is_dir(follow_symlinks=False):
                         if name in SKIPPED:
                             continue
+                        if os.name == "nt" and getattr(entry, "is_junction", bool)():
+                            self._note(prefix + name, "symlink", "a junction is not followed")
+                            continue
                         if not name.isascii() and not _is_utf8(name):
                             self._odd(prefix + name)
                             continue

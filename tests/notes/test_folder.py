@@ -103,6 +103,21 @@ def test_i25_a_folder_that_cannot_be_read_is_reported(folder: Folder, monkeypatc
     assert folder.unread == ["a"] and problems(folder) == {"a": "unreadable_folder"}
 
 
+def test_f_one_file_that_cannot_be_read_stops_no_other(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in "abc":
+        folder.create(f"{name}.md", b"x")
+    real = disk.open_read
+
+    def open_read(path: Path) -> int:
+        if path.name == "b.md":
+            raise PermissionError(13, "Permission denied")
+        return real(path)
+
+    monkeypatch.setattr(disk, "open_read", open_read)
+    assert sorted(note.path for note in folder.notes()) == ["a.md", "c.md"]
+    assert problems(folder) == {"b.md": "unreadable"}
+
+
 def test_n21_a_folder_named_like_a_note_is_skipped(folder: Folder) -> None:
     (folder.root / "2026-01-01.md").mkdir()
     (folder.root / "2026-01-01.md" / "x.md").write_text("x")

@@ -41,6 +41,14 @@ def test_f37_a_note_that_claude_code_rewrote_reads_the_same() -> None:
     assert view["id"] == "mem-1" and view["type"] == "preference" and view["title"] == "use-tabs" and "metadata" not in view
 
 
+def test_updated_is_the_later_of_ours_and_claudes() -> None:
+    block = "metadata:\n  updated: 2026-11-30T09:00:00Z\n  modified: {}"
+    assert note(block.format("2026-11-30T09:53:00.123Z")).updated == "2026-11-30T09:53:00.123Z"
+    assert note(block.format("2026-11-30T08:00:00.123Z")).updated == "2026-11-30T09:00:00Z"
+    assert note(block.format("soon")).updated == "2026-11-30T09:00:00Z"
+    assert note("metadata:\n  node_type: memory", path="docs/x.md").kind == "memory"
+
+
 def test_the_top_level_wins_over_metadata() -> None:
     both = note("title: top\nname: n\nmetadata:\n  title: inner\n  type: user\ntype: decision")
     assert (both.title, both.type) == ("top", "decision")
