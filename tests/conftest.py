@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
+
+from mdmem.clock import FixedClock
+from mdmem.store import Store
+
+NOW = datetime(2026, 11, 30, 9, 0, tzinfo=timezone.utc)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -54,3 +61,23 @@ def data_dir() -> Path:
         if (place / "locomo_dev.json").is_file():
             return place
     pytest.skip("the benchmark data folder is not beside this checkout (set MDMEM_TEST_DATA)")
+
+
+@pytest.fixture
+def make_store(tmp_path: Path) -> Callable[..., Store]:
+    """Return make(name="store", clock=None, **settings): a new dedicated store on disk, opened for writing."""
+    from mdmem.setup import init
+
+    def make(name: str = "store", clock: FixedClock | None = None, **settings: str) -> Store:
+        root = tmp_path / name
+        init(root)
+        options = {"agent": "tester", "device": "laptop", **settings}
+        return Store.open(root, need="write", cwd=root, clock=clock or FixedClock(NOW), options=options)
+
+    return make
+
+
+@pytest.fixture
+def store(make_store: Callable[..., Store]) -> Store:
+    """A new dedicated store; its clock stands at NOW."""
+    return make_store()
