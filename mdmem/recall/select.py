@@ -1,0 +1,122 @@
+"""Which notes may be found: the filters as one SQL condition over the catalog, and the scopes that an agent may read.
+
+Every read path (recall, list, graph, context, MCP, export) goes through `rows` or `allowed`, so that a note of a scope that
+the agent may not read is as if it did not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from mdmem.clock import stamp
+from mdmem.recall.query import RETIRED, Filters
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from mdmem.store import Store
+
+_COLUMNS = {"types": "type", "kinds": "kind", "categories": "category", "agents": "agent", "statuses": "status"}
+# An empty status means the first one of its kind.
+_UNSAID = {"active": ("memory", "entity", "note", "session"), "open": ("task",)}
+
+
+def _in(column: str, values: Iterable[str], out: list[Any]) -> str:
+    """Return `column IN (…)` with its values added to `out`; values are data, never SQL."""
+    chosen = list(values)
+    out += chosen
+    return f"{column} IN ({', '.join('?' * len(chosen))})"
+
+
+def condition(filters: Filters, now: datetime) -> tuple[str, list[Any]]:
+    """Return (SQL condition on `notes n`, its values) for the filters; an empty tuple as a filter fits nothing."""
+    parts: list[str] = []
+    out: list[Any] = []
+    for name, column in _COLUMNS.items():
+        values = getattr(filters, name)
+        if values is None:
+            continue
+        part = _in(f"n.{column}", values, out)
+        if name == "statuses":
+            unsaid = [kind for value in values for kind in _UNSAID.get(value, ())]
+            if unsaid:
+                part = f"({part} OR (COALESCE(n.status, '') = '' AND {_in('n.kind', unsaid, out)}))"
+        parts.append(part)
+    if filters.scopes is not None:
+        parts.append(_in("COALESCE(NULLIF(n.scope, ''), 'shared')", filters.scopes, out))
+    if filters.tags is not None:
+        for tag in filters.tags:
+            parts.append("n.rowid IN (SELECT note FROM tags WHERE tag = ?)")
+            out.append(tag)
+        if not filters.tags:
+            parts.append("0")
+    if filters.paths is not None:
+        places = []
+        for path in filters.paths:
+            plain = path.strip("/")
+            # substr, not LIKE: `%` and `_` in a path mean themselves.
+            places.append("(n.path = ? OR substr(n.path, 1, ?) = ?)" if plain else "1")
+            out += [plain, len(plain) + 1, plain + "/"] if plain else []
+        parts.append(f"({' OR '.join(places)})" if places else "0")
+    if filters.since is not None:
+        parts.append("n.updated >= ?")
+        out.append(stamp(filters.since))
+    if filters.until is not None:
+        parts.append("n.updated <= ?")
+        out.append(stamp(filters.until))
+    if not filters.retired and filters.statuses is None:
+        parts.append("NOT (" + _in("COALESCE(n.status, '')", RETIRED, out) + ")")
+        parts.append("(COALESCE(n.expires, '') = '' OR n.expires > ?)")
+        out.append(stamp(now))
+    return " AND ".join(parts) or "1", out
+
+
+def agent_scopes(store: Store) -> tuple[str, ...] | None:
+    """Return the scope patterns that this agent may read, None for all.
+
+    `[agents.NAME] scopes` of the user's configuration decides; the store's own file may narrow it, never widen.
+    """
+    name = store.identity.agent
+    mine = _patterns(store.config.user, name)
+    theirs = _patterns(store.config.repository, name)
+    if mine is None or theirs is None:
+        return mine if theirs is None else theirs
+    # Both speak: what the store allows and the user allows too.
+    return tuple(p for p in theirs if any(fnmatchcase(p, own) for own in mine)) + tuple(
+        p for p in mine if any(fnmatchcase(p, other) for other in theirs if other != p)
+    )
+
+
+def _patterns(tables: Mapping[str, Any], name: str) -> tuple[str, ...] | None:
+    agents = tables.get("agents")
+    entry = agents.get(name, agents.get("*")) if isinstance(agents, Mapping) else None
+    scopes = entry.get("scopes") if isinstance(entry, Mapping) else None
+    if not isinstance(scopes, list):
+        return None
+    return tuple(str(scope) for scope in scopes)
+
+
+def may_read(scope: str | None, patterns: tuple[str, ...] | None) -> bool:
+    """Return whether a note of this scope may be read; a note without one is shared."""
+    return patterns is None or any(fnmatchcase(scope or "shared", pattern) for pattern in patterns)
+
+
+def rows(store: Store, filters: Filters, order: str = "") -> list[sqlite3.Row]:
+    """Return the catalog rows that fit the filters and that this agent may read."""
+    sql, values = condition(filters, store.clock.now())
+    found = store.index.catalog.rows(f"SELECT n.* FROM notes n WHERE {sql} {order}", values)
+    patterns = agent_scopes(store)
+    if patterns is None:
+        return found
+    return [row for row in found if may_read(row["scope"], patterns)]
+
+
+def allowed(store: Store, filters: Filters) -> set[int]:
+    """Return the rowids of the notes that fit the filters and that this agent may read."""
+    sql, values = condition(filters, store.clock.now())
+    found = store.index.catalog.rows(f"SELECT n.rowid AS rowid, n.scope AS scope FROM notes n WHERE {sql}", values)
+    patterns = agent_scopes(store)
+    return {row["rowid"] for row in found if patterns is None or may_read(row["scope"], patterns)}
