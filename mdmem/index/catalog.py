@@ -29,7 +29,7 @@ CREATE TABLE notes (
   expires TEXT, valid_from TEXT, valid_until TEXT, fact_key TEXT, created TEXT, updated TEXT, dated TEXT,
   size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER, inode INTEGER, checked_ns INTEGER, sha TEXT,
   state TEXT NOT NULL DEFAULT 'ok', cut INTEGER, fields TEXT, body_line INTEGER NOT NULL DEFAULT 1,
-  UNIQUE (folder, path));
+  UNIQUE (path));
 CREATE INDEX notes_id ON notes (id);
 CREATE INDEX notes_kind ON notes (kind, status);
 CREATE INDEX notes_sha ON notes (sha);
@@ -44,14 +44,15 @@ CREATE TABLE names (key TEXT NOT NULL, note INTEGER NOT NULL, how INTEGER NOT NU
   WITHOUT ROWID;
 CREATE INDEX names_note ON names (note);
 CREATE TABLE edges (
-  src INTEGER NOT NULL, rel TEXT NOT NULL, target TEXT NOT NULL, key TEXT NOT NULL, dst INTEGER, origin TEXT NOT NULL,
-  line INTEGER, state TEXT NOT NULL);
+  src INTEGER NOT NULL, rel TEXT NOT NULL, target TEXT NOT NULL, key TEXT NOT NULL, last TEXT NOT NULL, dst INTEGER,
+  origin TEXT NOT NULL, line INTEGER, state TEXT NOT NULL);
 CREATE INDEX edges_src ON edges (src, rel);
 CREATE INDEX edges_dst ON edges (dst, rel);
-CREATE INDEX edges_key ON edges (key);
+CREATE INDEX edges_last ON edges (last);
+CREATE INDEX edges_state ON edges (state) WHERE state != 'ok';
 CREATE TABLE problems (folder TEXT NOT NULL DEFAULT '', path TEXT NOT NULL, note INTEGER, code TEXT NOT NULL,
   message TEXT NOT NULL, line INTEGER);
-CREATE INDEX problems_path ON problems (folder, path);
+CREATE INDEX problems_path ON problems (path);
 CREATE INDEX problems_note ON problems (note);
 CREATE TABLE text_queue (note INTEGER PRIMARY KEY);
 """
@@ -214,6 +215,17 @@ class Catalog:
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         """Return all rows of a query."""
         return self.read(lambda connection: connection.execute(sql, values).fetchall())
+
+    query = rows
+
+    def edge_problems(self) -> list[sqlite3.Row]:
+        """Return (path, line, code, message, src, rel, target) of the edges that lead nowhere: dangling, ambiguous, self."""
+        return self.rows(
+            "SELECT n.path, e.line, e.state AS code, e.src, e.rel, e.target, e.rel || ': ' || e.target || CASE e.state "
+            "WHEN 'dangling' THEN ' names no note' WHEN 'ambiguous' THEN ' names more than one note' "
+            "ELSE ' names the note itself' END AS message FROM edges e JOIN notes n ON n.rowid = e.src "
+            "WHERE e.state != 'ok' ORDER BY n.path, e.rel, e.target"
+        )
 
     def row(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Row | None:
         """Return the first row of a query, or None."""

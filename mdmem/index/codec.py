@@ -23,6 +23,7 @@ from whoosh.writing import SegmentWriter
 from mdmem.index.segment import FileSegment, Row, frequencies
 
 MANIFEST = "segments.json"
+NAME = "MAIN"
 
 
 class Quads(formats.Format):  # type: ignore[misc]
@@ -212,7 +213,7 @@ class FlatWriter(SegmentWriter):  # type: ignore[misc]
                     put(term, number, bytes(tfs))
 
     def _commit_toc(self, segments: Sequence[FlatSegment]) -> None:
-        TOC(self.schema, segments, self.generation).write(self.storage, self.indexname)
+        _write_contents(TOC(self.schema, segments, self.generation), self.storage, self.indexname)
         listed = [[s.segment_id(), s.doc_count_all(), sorted(s.deleted)] for s in segments]
         write_manifest(Path(self.storage.folder), {**self.header, "generation": self.generation, "segments": listed})
         clean_files(self.storage, self.indexname, self.generation, segments)
@@ -233,9 +234,14 @@ def schema() -> fields.Schema:
     return fields.Schema(row=RowField(), terms=TermsField())
 
 
+def _write_contents(contents: TOC, storage: FileStorage, indexname: str) -> None:
+    contents.write(storage, indexname)
+    os.chmod(Path(storage.folder) / TOC._filename(indexname, contents.generation), 0o600)
+
+
 def create(folder: Path, header: dict[str, Any]) -> None:
     """Make an empty index in an empty folder."""
-    FileIndex.create(FileStorage(str(folder)), schema())
+    _write_contents(TOC(schema(), [], 0), FileStorage(str(folder)), NAME)
     write_manifest(folder, {**header, "generation": 0, "segments": []})
 
 

@@ -179,6 +179,13 @@ class MemorySegment(Segment):
         start = prefix.encode("utf-8", "replace")
         return (term.decode() for term in sorted(self._terms) if term.startswith(start))
 
+    def every(self) -> Iterator[tuple[bytes, Postings]]:
+        """Yield each term with its postings."""
+        for term in self._terms:
+            found = self.postings(term.decode())
+            assert found is not None
+            yield term, found
+
 
 def memory(rows: Iterable[Row]) -> MemorySegment:
     """Return a segment in memory of these windows."""

@@ -53,6 +53,7 @@ class TextIndex:
         self.settings = settings or Settings()
         self._opened: dict[str, FileSegment] = {}
         self._stamp: tuple[int, ...] | None = None
+        self.looked_at: tuple[int, ...] | None = None
         self._segments: list[Segment] = []
         self._corpus: tuple[tuple[Any, ...], Corpus] | None = None
 
@@ -66,6 +67,10 @@ class TextIndex:
         self.folder.mkdir(parents=True, mode=0o700)
         codec.create(self.folder, self.header)
 
+    def exists(self) -> bool:
+        """Tell whether there is a text index (not whether it is sound)."""
+        return (self.folder / MANIFEST).exists()
+
     def _forget(self) -> None:
         self._opened.clear()
         self._stamp, self._segments, self._corpus = None, [], None
@@ -75,8 +80,7 @@ class TextIndex:
         return self._guarded(self._load)
 
     def _load(self) -> list[Segment]:
-        found = os.stat(self.folder / MANIFEST)
-        stamp = (found.st_ino, found.st_mtime_ns, found.st_size)
+        stamp = self.looked_at = self.stamp()
         if stamp != self._stamp:
             listed = self._manifest()["segments"]
             opened = {}
@@ -89,6 +93,18 @@ class TextIndex:
                 opened[name] = segment
             self._opened, self._segments, self._stamp = opened, list(opened.values()), stamp
         return self._segments
+
+    def stamp(self) -> tuple[int, ...] | None:
+        """Return what tells one generation from another, None when there is none."""
+        try:
+            found = os.stat(self.folder / MANIFEST)
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
+    def replaced(self) -> bool:
+        """Tell whether the generation that was last looked at is no longer the latest (another process rebuilt it)."""
+        return self.stamp() != self.looked_at
 
     def _manifest(self) -> dict[str, Any]:
         with open(self.folder / MANIFEST, "rb") as stream:

@@ -45,6 +45,7 @@ _TURN = re.compile(r"(?:\[[^\]\n]{1,40}\]\s*)?(?:\*\*)?[^\W\d_][\w .'\-]{0,40}?(
 _SPECIAL = re.compile("[\u3000-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U000323af]")
 _PIECES = re.compile(r"[a-z]+|[A-Z]+|[0-9]+|[^\sA-Za-z0-9]")
 _SENTENCE = re.compile(r"(?<=[.!?。!?;;…])(?=\s)\s*|(?<=[。!?;])")
+_FULL = 20_000  # characters of a block that is too long whatever it holds: not worth an exact estimate
 SMALL = 0.3  # a section shorter than this share of a window is joined with the next one
 
 
@@ -92,19 +93,21 @@ def _blocks(title: str, body: str) -> Iterator[_Block]:
     """Yield the blocks of a body: headings with nothing below, paragraphs, turns, fenced code."""
     path: list[tuple[int, str]] = []
     pending: list[str] = []
-    first = 0
+    first = size = 0
     fence = ""
-    opens = False
+    opens = turns = False
 
     def flush() -> Iterator[_Block]:
-        nonlocal pending, opens
+        nonlocal pending, opens, size
         if pending:
             names = [name for level, name in path if name and not (level == 1 and name == title)]
-            yield _Block(first, pending, load("\n".join(pending)), " > ".join(names), opens)
-        pending, opens = [], False
+            weight = load("\n".join(pending)) if size < _FULL else size / _FULL + 1
+            yield _Block(first, pending, weight, " > ".join(names), opens)
+        pending, opens, size = [], False, 0
 
     for number, line in enumerate(body.replace("\r\n", "\n").split("\n")):
-        mark = _FENCE.match(line)
+        mark = _FENCE.match(line) if "```" in line or "~~~" in line else None
+        size += len(line) + 1
         if fence:
             pending.append(line)
             if mark and mark[1].startswith(fence) and not line.strip().strip(fence[0]):
@@ -116,13 +119,14 @@ def _blocks(title: str, body: str) -> Iterator[_Block]:
             if head:
                 level = len(head[1])
                 path = [entry for entry in path if entry[0] < level] + [(level, (head[2] or "").strip())]
-                first, pending, opens = number, [line], True
+                first, pending, opens, size = number, [line], True, len(line) + 1
                 yield from flush()
             continue
-        if pending and _TURN.match(line) and _TURN.match(pending[0]):
+        if pending and turns and _TURN.match(line):
             yield from flush()
+            size = len(line) + 1
         if not pending:
-            first = number
+            first, turns = number, _TURN.match(line) is not None
         pending.append(line)
         if mark:
             fence = mark[1]

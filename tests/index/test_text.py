@@ -162,7 +162,7 @@ def test_i4_a_kill_during_commit_leaves_the_generation_before(tmp_path: Path) ->
     index = fresh(tmp_path)
     last = 0
     rng = random.Random(6)
-    for _ in range(12):
+    for _ in range(6):
         process = subprocess.Popen(
             [sys.executable, "-c", LOOP, str(tmp_path / "text"), str(last)], stdout=subprocess.PIPE, text=True
         )

@@ -1,0 +1,253 @@
+"""Vectors of the windows: filling in what is missing, and search by meaning with the catalog's filters.
+
+Any trouble here (no model, damaged files) leaves search by words as it is; it is told once, in `trouble`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mdmem.errors import MdmemError
+from mdmem.index import windows
+from mdmem.index.catalog import Catalog, listed
+from mdmem.index.embed import Embedder, EmbeddingUnavailable, load_embedder
+from mdmem.index.fold_in import Tell
+from mdmem.index.rows import embed_text
+from mdmem.index.vectors import Vectors, VectorsDamaged
+from mdmem.locks import try_lock
+
+if TYPE_CHECKING:
+    from mdmem.config import Config
+
+Lock = Callable[[], AbstractContextManager[object]]
+
+CHUNKING = f"windows-{windows.VERSION}"
+BATCH = 32  # windows embedded between two writes: what a kill can lose
+COMPACT = 2.0  # rows per living window from which on the file is written anew
+
+
+class Dense:
+    """The vectors of one store. The embedder is chosen by its configuration; nothing is loaded before it is needed."""
+
+    def __init__(self, config: Config, state_dir: Path) -> None:
+        self.config = config
+        self.state_dir = state_dir
+        self.folder = state_dir / "vectors"
+        self.trouble = ""
+        self._embedder: Embedder | None = None
+        self._vectors: Vectors | None = None
+        self._map: tuple[Any, Any] | None = None
+
+    def embedder(self) -> Embedder | None:
+        """Return the embedder, or None when there is none (`trouble` says why, empty when that is wanted)."""
+        if self._embedder is None:
+            try:
+                self._embedder = load_embedder(self.config, self.state_dir, CHUNKING)
+                self.trouble = ""
+            except EmbeddingUnavailable as error:
+                self._tell(error)
+        return self._embedder
+
+    def _tell(self, error: MdmemError) -> None:
+        wanted = isinstance(error, EmbeddingUnavailable) and error.wanted
+        self.trouble = "" if wanted else f"{error}; searching by words only"
+
+    def vectors(self) -> Vectors | None:
+        """Return the stored vectors of the embedder in force, up to date; None without an embedder."""
+        embedder = self.embedder()
+        if embedder is None:
+            return None
+        fingerprint, dims = embedder.fingerprint, embedder.dims
+        if self._vectors is None or (self._vectors.fingerprint, self._vectors.dims) != (fingerprint, dims):
+            self._vectors = Vectors(self.folder, fingerprint, dims)
+        else:
+            self._vectors.refresh()
+        return self._vectors
+
+    def forget(self) -> None:
+        """Drop what is open; the next use opens the files again."""
+        self._vectors = None
+        self._map = None
+
+    def missing(self, catalog: Catalog) -> list[int]:
+        """Return the rowids of windows without a vector, one for each text: first windows of notes before later ones,
+        newer notes before older. Raises VectorsDamaged."""
+        stored = self.vectors()
+        if stored is None:
+            return []
+
+        def read(connection: sqlite3.Connection) -> list[tuple[int, str]]:
+            cursor = connection.cursor()
+            cursor.row_factory = None
+            return cursor.execute(
+                "SELECT w.rowid, w.hash FROM windows w JOIN notes n ON n.rowid = w.note "
+                "ORDER BY w.ord / 8, n.kind = 'session', n.updated DESC, w.rowid"
+            ).fetchall()
+
+        rows = catalog.read(read)
+        have = stored.has([digest for _, digest in rows])
+        seen: set[str] = set()
+        out = []
+        for (rowid, digest), known in zip(rows, have):
+            if not known and digest not in seen:
+                seen.add(digest)
+                out.append(rowid)
+        return out
+
+    def pending(self, catalog: Catalog) -> int:
+        """Return how many texts have no vector yet; 0 without a model. Raises VectorsDamaged."""
+        stored = self.vectors()
+        if stored is None:
+            return 0
+        stamp = f"{catalog.changed()} {stored.fingerprint} {stored.generation} {len(stored)}"
+        before, _, count = (catalog.meta("pending") or "").rpartition("=")
+        return int(count) if before == stamp else len(self.missing(catalog))
+
+    def fill(self, catalog: Catalog, lock: Lock, deadline: float | None, tell: Tell | None = None) -> int:
+        """Embed windows that have no vector, until the monotonic `deadline`; returns how many texts still lack one.
+
+        One process embeds at a time; the index lock is held only to write a batch, so that others save notes meanwhile.
+        A kill loses one batch at most. Raises VectorsDamaged, Locked, OSError."""
+        left = self.pending(catalog)
+        if not left or (deadline is not None and time.monotonic() >= deadline):
+            return left
+        with try_lock(self.state_dir / "embed.lock") as mine:
+            if mine:
+                left = self._fill(catalog, lock, deadline, tell)
+        return left
+
+    def _fill(self, catalog: Catalog, lock: Lock, deadline: float | None, tell: Tell | None) -> int:
+        wanted = self.missing(catalog)
+        total, done = len(wanted), 0
+        while done < total and (deadline is None or time.monotonic() < deadline):
+            # A short time limit gets short batches: a note just saved is there in time, and the command ends in time.
+            part = wanted[done : done + (BATCH if deadline is None or deadline - time.monotonic() > 8 else 4)]
+            if not self._embed(catalog, lock, part):
+                break
+            done += len(part)
+            if tell is not None:
+                tell(done, total, "meanings")
+        stored = self.vectors()
+        if stored is not None and done == total:
+            stamp = f"{catalog.changed()} {stored.fingerprint} {stored.generation} {len(stored)}"
+            with lock():
+                catalog.put_meta("pending", f"{stamp}={len(self.missing(catalog))}")
+        return total - done
+
+    def _embed(self, catalog: Catalog, lock: Lock, rowids: list[int]) -> bool:
+        embedder, stored = self.embedder(), self.vectors()
+        if embedder is None or stored is None:
+            return False
+        rows = catalog.rows(
+            "SELECT w.hash, n.title, w.heading, w.text FROM windows w JOIN notes n ON n.rowid = w.note "
+            "WHERE w.rowid IN (SELECT value FROM json_each(?))",
+            (listed(rowids),),
+        )
+        try:
+            matrix = embedder.passages([embed_text(row["title"], row["heading"], row["text"]) for row in rows])
+        except EmbeddingUnavailable as error:
+            self._tell(error)
+            return False
+        with lock():
+            stored.refresh()
+            stored.add([row["hash"] for row in rows], matrix)
+        return True
+
+    def compact(self, catalog: Catalog) -> int:
+        """Drop vectors of texts that no window has any more, when they are many; returns how many went."""
+        stored = self.vectors()
+        if stored is None:
+            return 0
+        live = [row[0] for row in catalog.rows("SELECT DISTINCT hash FROM windows")]
+        return stored.compact(live) if len(stored) > 64 + COMPACT * len(live) else 0
+
+    def question(self, text: str) -> Any:
+        """Return the unit vector of a question, float32 [dims], or None when there is no model."""
+        embedder = self.embedder()
+        if embedder is None:
+            return None
+        try:
+            return embedder.queries([text])[0]
+        except EmbeddingUnavailable as error:
+            self._tell(error)
+            return None
+
+    def search(self, catalog: Catalog, query: Any, allowed: Collection[int] | None, limit: int) -> list[tuple[int, float]]:
+        """Return (window rowid, cosine), best first, equal ones by rowid, among windows of the notes in `allowed`.
+
+        Raises VectorsDamaged."""
+        table = self._table(catalog)
+        if table is None or limit <= 0:
+            return []
+        import numpy as np
+
+        stored, rowids, notes, rows, by_row = table
+        if not len(rows):
+            return []
+        usable = rows
+        if allowed is not None:
+            usable = rows[np.isin(notes, np.fromiter(allowed, dtype=np.int64, count=len(allowed)))]
+            if not len(usable):
+                return []
+        everything = allowed is None and len(np.unique(rows)) == len(stored)
+        found = stored.search(query, None if everything else np.unique(usable), limit)
+        permitted = None if allowed is None else set(allowed)
+        out: list[tuple[int, float]] = []
+        for hit in found:
+            for place in by_row[hit.row]:
+                if permitted is None or int(notes[place]) in permitted:
+                    out.append((int(rowids[place]), hit.cosine))
+        out.sort(key=lambda pair: (-pair[1], pair[0]))
+        return out[:limit]
+
+    def cosines(self, catalog: Catalog, query: Any, wanted: Sequence[int]) -> dict[int, float]:
+        """Return {window rowid: cosine} for those of `wanted` that have a vector. Raises VectorsDamaged."""
+        table = self._table(catalog)
+        if table is None or not wanted:
+            return {}
+        import numpy as np
+
+        stored, rowids, _, rows, _ = table
+        places = np.searchsorted(rowids, np.array(wanted, dtype=np.int64))
+        pairs = [(w, int(rows[p])) for w, p in zip(wanted, places) if p < len(rowids) and rowids[p] == w]
+        if not pairs:
+            return {}
+        matrix = stored.get(np.array([row for _, row in pairs], dtype=np.int64)).astype(np.float64)
+        # Row by row, so that the other rows in the call do not move a digit.
+        asked = np.asarray(query, dtype=np.float64)
+        return {window: float(np.dot(vector, asked)) for (window, _), vector in zip(pairs, matrix)}
+
+    def _table(self, catalog: Catalog) -> Any:
+        """Return (vectors, window rowids, notes, vector rows, places of each vector row), kept until something changes."""
+        stored = self.vectors()
+        if stored is None or not len(stored):
+            return None
+        import numpy as np
+
+        stamp = (catalog.meta("epoch"), catalog.changed(), stored.generation, len(stored))
+        if self._map is None or self._map[0] != stamp:
+
+            def read(connection: sqlite3.Connection) -> list[tuple[int, int, str]]:
+                cursor = connection.cursor()
+                cursor.row_factory = None
+                return cursor.execute("SELECT rowid, note, hash FROM windows ORDER BY rowid").fetchall()
+
+            found = catalog.read(read)
+            rows = stored.rows_of([digest for _, _, digest in found])
+            have = rows >= 0
+            rowids = np.array([row[0] for row in found], dtype=np.int64)[have]
+            notes = np.array([row[1] for row in found], dtype=np.int64)[have]
+            rows = rows[have]
+            by_row: dict[int, list[int]] = {}
+            for place, row in enumerate(rows.tolist()):
+                by_row.setdefault(row, []).append(place)
+            self._map = (stamp, (rowids, notes, rows, by_row))
+        return (stored, *self._map[1])
+
+
+__all__ = ["BATCH", "Dense", "VectorsDamaged"]

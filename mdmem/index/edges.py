@@ -1,0 +1,263 @@
+"""Edges between notes: read from fields and links, resolved by name, walked in both directions.
+
+A target may be an id, a path, a file name without `.md`, a title or an alias. One that fits nothing, more than one note,
+or the note itself is kept as an edge without a destination, with the reason as its state.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+from posixpath import normpath
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from mdmem.index.catalog import Catalog, listed
+from mdmem.notes.markdown import prose_lines
+from mdmem.notes.names import fold
+from mdmem.notes.note import Note
+
+LINK = "links_to"
+OK, DANGLING, AMBIGUOUS, SELF = "ok", "dangling", "ambiguous", "self"
+
+
+class Edge(NamedTuple):
+    """An edge as written: `target` in the person's words, `origin` field or link, `line` in the file when known."""
+
+    rel: str
+    target: str
+    origin: str
+    line: int | None
+
+
+_WIKI = re.compile(r"(!?)\[\[([^\[\]|#\n]{1,300})(?:#[^\[\]|\n]{0,300})?(?:\|[^\[\]\n]{0,300})?\]\]")
+_MARKDOWN = re.compile(
+    r"(?<!!)\[[^\[\]\n]{0,300}\]\(<?([^()<>\s]{1,500}(?:\([^()\s]{0,100}\)[^()<>\s]{0,100})?)>?(?:\s+[\"'(][^\n)]{0,200})?\)"
+)
+_INLINE_CODE = re.compile(r"(`+)(?!`)[^\n]*?(?<!`)\1(?!`)")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+def edges_of(note: Note, path: str) -> list[Edge]:
+    """Return the edges of a note (shown as `path`) in order, each once; code is not prose, and an image is no edge."""
+    found: dict[tuple[str, str], Edge] = {}
+    for rel, targets in note.edges().items():
+        for target in targets:
+            inner = target_of(target)
+            if inner:
+                found.setdefault((rel, inner), Edge(rel, inner, "field", None))
+    body = note.body
+    if "[[" in body or "](" in body:
+        for number, line in prose_lines(body):
+            if "[[" not in line and "](" not in line:
+                continue
+            line = _INLINE_CODE.sub(" ", line)
+            for target in _links(line, path):
+                found.setdefault((LINK, target), Edge(LINK, target, "link", note.doc.body_line + number))
+    return list(found.values())
+
+
+def _links(line: str, path: str) -> Iterable[str]:
+    for embed, target in _WIKI.findall(line):
+        target = target.strip()
+        if target and not (embed and "." in target and not target.lower().endswith(".md")):
+            yield target
+    for target in _MARKDOWN.findall(line):
+        if _SCHEME.match(target) or target.startswith(("#", "/")):
+            continue
+        target = unquote(target.partition("#")[0])
+        if target.lower().endswith(".md"):
+            folder = path.rpartition("/")[0]
+            yield normpath(f"{folder}/{target}" if folder else target)
+
+
+def target_of(text: str) -> str:
+    """Return what a field's value points at: `[[Title#part|label]]` → Title."""
+    text = text.strip()
+    match = _WIKI.fullmatch(text)
+    return match[2].strip() if match else text
+
+
+def target_key(target: str) -> str:
+    """Return the form under which a target is looked up."""
+    key = clean(fold(target.strip()))
+    return key[2:] if key.startswith("./") else key
+
+
+def last_part(key: str) -> str:
+    """Return the last part of a folded name: `a/x.md` → x."""
+    return key.removesuffix(".md").rpartition("/")[2]
+
+
+def clean(text: str) -> str:
+    """Return text that can be written as UTF-8."""
+    try:
+        text.encode()
+        return text
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+
+
+def look_up(connection: sqlite3.Connection, key: str, near: str = "") -> tuple[list[int], str]:
+    """Return (note rowids, state) for a folded target; `near` is the path of the note that points.
+
+    Order: id, path, path ending, file name, title, alias; the first that fits anything decides."""
+    found: dict[int, list[int]] = {}
+    for how, note in connection.execute("SELECT how, note FROM names WHERE key = ?", (key,)):
+        found.setdefault(how, []).append(note)
+    if not found and ("/" in key or key.endswith(".md")):
+        return _by_ending(connection, key)
+    if not found:
+        return [], DANGLING
+    notes = found[min(found)]
+    if len(notes) == 1:
+        return notes, OK
+    # Of files with one name the one in the same folder is meant, as in any wiki.
+    folder = fold(near.rpartition("/")[0])
+    rows = connection.execute("SELECT rowid, path FROM notes WHERE rowid IN (SELECT value FROM json_each(?))", (listed(notes),))
+    close = [row[0] for row in rows if fold(row[1].rpartition("/")[0]) == folder] if near else []
+    return (close, OK) if len(close) == 1 else (sorted(notes), AMBIGUOUS)
+
+
+def _by_ending(connection: sqlite3.Connection, key: str) -> tuple[list[int], str]:
+    ending = "/" + key.removesuffix(".md") + ".md"
+    rows = connection.execute(
+        "SELECT n.rowid, n.path FROM names JOIN notes n ON n.rowid = names.note WHERE names.key = ? AND names.how = 2",
+        (last_part(key),),
+    )
+    notes = sorted(row[0] for row in rows if fold("/" + row[1]).endswith(ending))
+    return notes, OK if len(notes) == 1 else AMBIGUOUS if notes else DANGLING
+
+
+def store_edges(connection: sqlite3.Connection, note: int, edges: Iterable[Edge]) -> None:
+    """Replace the edges that start at a note. They dangle until `resolve_again` is called with their targets' keys."""
+    connection.execute("DELETE FROM edges WHERE src = ?", (note,))
+    values = []
+    for edge in edges:
+        key = target_key(edge.target)
+        values.append((note, edge.rel, clean(edge.target), key, last_part(key), None, edge.origin, edge.line, DANGLING))
+    if values:
+        connection.executemany("INSERT INTO edges VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+
+
+def _resolved(connection: sqlite3.Connection, note: int, path: str, key: str) -> tuple[int | None, str]:
+    notes, state = look_up(connection, key, path)
+    if state != OK:
+        return None, state
+    return (None, SELF) if notes[0] == note else (notes[0], OK)
+
+
+def resolve_again(connection: sqlite3.Connection, keys: Iterable[str], gone: Iterable[int] = ()) -> None:
+    """Look up again every edge whose target's name came, went or moved: `keys` are the folded names."""
+    # `a/x` may be met by any file called x, so the last part decides what is looked at.
+    lasts = {last_part(key) for key in keys}
+    rows: dict[int, tuple[int, str, int | None, str, str]] = {}
+    for column, values in (("last", lasts), ("dst", set(gone))):
+        if values:
+            found = connection.execute(
+                "SELECT e.rowid, e.src, e.key, e.dst, e.state, n.path FROM edges e JOIN notes n ON n.rowid = e.src "
+                f"WHERE e.{column} IN (SELECT value FROM json_each(?))",
+                (listed(values),),
+            )
+            rows.update((row[0], tuple(row[1:])) for row in found)
+    changed = []
+    for rowid, (src, key, dst, state, path) in rows.items():
+        now = _resolved(connection, src, path, key)
+        if now != (dst, state):
+            changed.append((*now, rowid))
+    connection.executemany("UPDATE edges SET dst = ?, state = ? WHERE rowid = ?", changed)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One edge on the way: from note to note, `forward` when walked as written."""
+
+    src: int
+    rel: str
+    dst: int
+    forward: bool
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A note that was reached: its distance and the edges that led there."""
+
+    note: int
+    depth: int
+    steps: tuple[Step, ...]
+
+
+def neighbours(
+    catalog: Catalog,
+    notes: Iterable[int],
+    depth: int = 1,
+    rel: Iterable[str] | None = None,
+    direction: str = "both",
+    limit: int | None = None,
+    links: bool = True,
+) -> list[Neighbour]:
+    """Return the notes within `depth` edges, nearest first, each once, by a shortest way.
+
+    `direction` is out, in or both; `rel` keeps only these relations; without `links` only edges of fields count. Notes of
+    one distance come in the order in which they were met (their starting notes' order, then rowid). Cycles end."""
+    kinds = set(rel) if rel is not None else None
+    start = list(dict.fromkeys(notes))
+    way: dict[int, tuple[Step, ...]] = dict.fromkeys(start, ())
+    found: list[Neighbour] = []
+    front = start
+
+    def walk(connection: sqlite3.Connection) -> None:
+        nonlocal front
+        found.clear()
+        way.clear()
+        way.update(dict.fromkeys(start, ()))
+        front = start
+        for distance in range(1, depth + 1):
+            following: list[int] = []
+            for note, step in _around(connection, front, direction, kinds, links):
+                other = step.dst if step.forward else step.src
+                if other not in way:
+                    way[other] = (*way[note], step)
+                    following.append(other)
+                    found.append(Neighbour(other, distance, way[other]))
+                    if limit is not None and len(found) >= limit:
+                        return
+            if not following:
+                return
+            front = following
+
+    catalog.read(walk)
+    return found
+
+
+def _around(
+    connection: sqlite3.Connection, front: list[int], direction: str, kinds: set[str] | None, links: bool
+) -> list[tuple[int, Step]]:
+    """Return (note of the front, step) for every edge at the front, in the order of the front."""
+    place = {note: number for number, note in enumerate(front)}
+    steps: list[tuple[int, Step]] = []
+    wanted = listed(front)
+    for end, forward in (("src", True), ("dst", False)):
+        if direction == ("in" if forward else "out"):
+            continue
+        rows = connection.execute(
+            f"SELECT src, rel, dst, origin FROM edges WHERE {end} IN (SELECT value FROM json_each(?)) AND dst IS NOT NULL",
+            (wanted,),
+        )
+        for src, rel, dst, origin in rows:
+            if (kinds is None or rel in kinds) and (links or origin == "field"):
+                steps.append((src if forward else dst, Step(src, rel, dst, forward)))
+    steps.sort(key=lambda pair: (place[pair[0]], not pair[1].forward, pair[1].rel, pair[1].dst, pair[1].src))
+    return steps
+
+
+def path_between(catalog: Catalog, start: int, end: int, depth: int = 6, direction: str = "both") -> tuple[Step, ...] | None:
+    """Return the edges of a shortest way between two notes, () when they are one, None when there is none in `depth`."""
+    if start == end:
+        return ()
+    for found in neighbours(catalog, [start], depth, None, direction):
+        if found.note == end:
+            return found.steps
+    return None

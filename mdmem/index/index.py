@@ -1,0 +1,348 @@
+"""The index of a store as the services see it: refreshed, searched by words and by meaning, asked for notes and edges.
+
+It is derived: every part that turns out to be damaged is rebuilt from the files, or from the part below it, and the
+question is then answered. With `rebuilds` off (hooks, requests to the warm process) it answers with what there is.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mdmem.errors import Locked, UsageError
+from mdmem.index import edges, resolve, rows, windows
+from mdmem.index.catalog import Catalog, CatalogDamaged
+from mdmem.index.changes import Source, source_for
+from mdmem.index.dense import Dense, VectorsDamaged
+from mdmem.index.edges import Neighbour, Step
+from mdmem.index.flush import flush, overlay, queue_all, queued
+from mdmem.index.fold_in import Tell
+from mdmem.index.refresh import Refreshed, index_lock, refresh, sources_of
+from mdmem.index.score import Corpus, TextHits
+from mdmem.index.text import TextIndex, TextIndexDamaged, query_words
+
+if TYPE_CHECKING:
+    from mdmem.index.home import Home
+
+PARTS = ("all", "catalog", "text", "vectors")
+HEADER = {"parser": rows.VERSION, "windows": windows.VERSION}
+EMBED_SECONDS = 0.5  # what a command that did not ask for more spends on vectors
+
+T = TypeVar("T")
+
+
+class Index:
+    """One store's index. Nothing is opened before it is used; used from several threads, calls take turns."""
+
+    def __init__(self, store: Home) -> None:
+        self.store = store
+        self.state_dir = store.state_dir
+        self.lock_path = store.common_state_dir / "index.lock"
+        self.rebuilds = True
+        self.notices: list[str] = []
+        self.mutex = threading.RLock()
+        self.locked = False
+        self.unchanged: tuple[frozenset[Any], int] | None = None
+        self.dense = Dense(store.config, self.state_dir)
+        self._catalog: Catalog | None = None
+        self._text: TextIndex | None = None
+        self._fresh = False
+
+    # -- parts
+
+    @cached_property
+    def sources(self) -> list[Source]:
+        """The trees of notes that are indexed."""
+        return sources_of(self.store)
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog, made anew when it is absent or damaged (a notice says so). Raises CatalogBusy."""
+        if self._catalog is not None and self._catalog.replaced():
+            self._drop()
+        if self._catalog is None:
+            path = self.state_dir / "catalog.db"
+            try:
+                self._catalog = Catalog(path, HEADER)
+            except FileNotFoundError:
+                self._catalog = self._make_catalog("")
+            except CatalogDamaged as error:
+                self._catalog = self._make_catalog(f"{error}; it is built again from the files")
+        return self._catalog
+
+    def _make_catalog(self, notice: str) -> Catalog:
+        path = self.state_dir / "catalog.db"
+        with index_lock(self, 10.0):
+            try:
+                return Catalog(path, HEADER)  # another process was quicker
+            except (FileNotFoundError, CatalogDamaged):
+                pass
+            if notice:
+                self.notices.append(notice)
+            made = Catalog.create(path, HEADER)
+            self._text = None
+            return made
+
+    def _drop(self) -> None:
+        if self._catalog is not None:
+            self._catalog.close()
+        self._catalog = None
+        self._text = None
+        self.unchanged = None
+        self.dense.forget()
+
+    @property
+    def text(self) -> TextIndex:
+        """The text index of this catalog."""
+        if self._text is None:
+            self._text = TextIndex(self.state_dir / "text", self.catalog.meta("epoch") or "")
+        return self._text
+
+    def start_text(self) -> None:
+        """Make an empty text index and queue every note for it. The caller holds the lock."""
+        queue_all(self.catalog)
+        self.text.create()
+
+    def flush(self, deadline: float | None = None, tell: Tell | None = None) -> int:
+        """Write waiting notes into the text index, rebuilding a damaged one; returns how many. The caller holds the lock."""
+        try:
+            return flush(self.catalog, self.text, deadline, tell)
+        except TextIndexDamaged as error:
+            self.notices.append(f"{error}; it is built again from the catalog")
+            self.start_text()
+            return flush(self.catalog, self.text, deadline, tell)
+
+    def clear_vectors(self, error: VectorsDamaged | None = None) -> str:
+        """Delete the vectors; returns the notice. They are made again by the following commands."""
+        import shutil
+
+        with index_lock(self, 10.0):
+            self.dense.forget()
+            shutil.rmtree(self.state_dir / "vectors", ignore_errors=True)
+        return f"{error or 'vectors were deleted'}; they are made again, meanwhile search goes by words"
+
+    # -- keeping up
+
+    def refresh(
+        self,
+        budget_s: float | None = None,
+        embed_budget_s: float | None = EMBED_SECONDS,
+        progress: Tell | None = None,
+        paths: Iterable[str] | None = None,
+        wait_s: float = 2.0,
+    ) -> Refreshed:
+        """Fold in every file that changed outside, and embed what lacks a vector; returns what was done.
+
+        `budget_s`: seconds for reading files (None: all of them). `embed_budget_s`: seconds for vectors (None: all, 0: none).
+        `paths`: look at these alone (as they stand in the catalog). `wait_s`: how long to wait for another writer.
+        `progress(done, total, what)` is called between batches. Never raises for a damaged part: it is rebuilt."""
+        named = list(paths) if paths is not None else None
+
+        def work() -> Refreshed:
+            return refresh(self, budget_s, embed_budget_s, progress, named, wait_s)
+
+        with self.mutex:
+            out = self._mended(work)
+            self._fresh = True
+            out.notices = [*self.take_notices(), *out.notices]
+            return out
+
+    def take_notices(self) -> list[str]:
+        """Return what a person should know about repairs, and forget it."""
+        told, self.notices = list(dict.fromkeys(self.notices)), []
+        return told
+
+    def _mended(self, work: Callable[[], T]) -> T:
+        """Return work(); when the catalog turns out to be damaged, it is rebuilt and the work done once more."""
+        try:
+            return work()
+        except CatalogDamaged as error:
+            if not self.rebuilds:
+                raise
+            self._replace_catalog(f"{error}; it is built again from the files")
+        return work()
+
+    def _replace_catalog(self, notice: str) -> None:
+        with index_lock(self, 10.0):
+            self._drop()
+            self.notices.append(notice)
+            self._catalog = Catalog.create(self.state_dir / "catalog.db", HEADER)
+
+    def _ensure(self) -> Catalog:
+        """Return the catalog, brought up to the files once in the life of this object."""
+        if not self._fresh:
+            notices = self.refresh(embed_budget_s=0.0).notices
+            self.notices += notices
+        return self.catalog
+
+    # -- words
+
+    def corpus(self) -> Corpus:
+        """Return all windows as one searchable corpus: the text index, and on top what waits to be written."""
+        hidden, fresh, stamp = overlay(self.catalog)
+        return self.text.corpus(hidden, fresh, stamp)
+
+    def text_hits(
+        self, query: str | Sequence[tuple[str, float]], allowed: Collection[int] | None = None, limit: int = 50
+    ) -> TextHits:
+        """Return the best windows by BM25F among the notes in `allowed` (rowids; None: all), with the evidence.
+
+        `query` is a person's text, taken literally, or (term, weight) pairs as query_words makes them."""
+        words = query_words(query) if isinstance(query, str) else list(query)
+
+        def work() -> TextHits:
+            return self.text.search(self.corpus(), words, allowed, limit)
+
+        return self._searched(work)
+
+    def text_search(self, query: str, allowed: Collection[int] | None = None, limit: int = 50) -> list[tuple[int, float]]:
+        """Return (window rowid, BM25F score), best first; see text_hits."""
+        return [(hit.window, hit.score) for hit in self.text_hits(query, allowed, limit).hits]
+
+    def syntax_hits(self, query: str, allowed: Collection[int] | None = None, limit: int = 50) -> TextHits:
+        """Return the windows that a query in Whoosh's language fits. Raises UsageError when it cannot be read."""
+        from mdmem.index.syntax import search
+
+        return self._searched(lambda: search(self, query, allowed, limit))
+
+    def _searched(self, work: Callable[[], TextHits]) -> TextHits:
+        with self.mutex:
+            self._ensure()
+            try:
+                return self._mended(work)
+            except TextIndexDamaged as error:
+                if not self.rebuilds:
+                    self.notices.append(str(error))
+                    return TextHits([], [], 0)
+                self._rebuild_text(error)
+            return self._mended(work)
+
+    def _rebuild_text(self, error: TextIndexDamaged) -> None:
+        try:
+            with index_lock(self, 10.0):
+                if not self.text.replaced():
+                    self.notices.append(f"{error}; it is built again from the catalog")
+                    self.start_text()
+                    self.flush()
+        except Locked:
+            self.notices.append("another mdmem process is rebuilding the text index")
+
+    # -- meaning
+
+    def vector_search(self, query: Any, allowed: Collection[int] | None = None, limit: int = 50) -> list[tuple[int, float]]:
+        """Return (window rowid, cosine), best first, among the notes in `allowed`. `query`: a question, or its vector.
+
+        Empty when there is no model or nothing is embedded yet."""
+        with self.mutex:
+            self._ensure()
+            vector = self.dense.question(query) if isinstance(query, str) else query
+            if vector is None:
+                return []
+            try:
+                return self._mended(lambda: self.dense.search(self.catalog, vector, allowed, limit))
+            except VectorsDamaged as error:
+                self._lost_vectors(error)
+                return []
+
+    def cosines(self, query: Any, wanted: Sequence[int]) -> dict[int, float]:
+        """Return {window rowid: cosine} of the windows in `wanted` that have a vector; `query` as in vector_search."""
+        with self.mutex:
+            vector = self.dense.question(query) if isinstance(query, str) else query
+            if vector is None:
+                return {}
+            try:
+                return self._mended(lambda: self.dense.cosines(self.catalog, vector, wanted))
+            except VectorsDamaged as error:
+                self._lost_vectors(error)
+                return {}
+
+    def _lost_vectors(self, error: VectorsDamaged) -> None:
+        if self.rebuilds and error.code != "vectors_unreadable":
+            self.notices.append(self.clear_vectors(error))
+        else:
+            self.notices.append(f"{error}; searching by words only")
+
+    # -- notes and edges
+
+    def note_by(self, reference: str) -> sqlite3.Row:
+        """Return the row of `notes` for an id, the start of one, a path, a title, a file name or an alias.
+
+        Raises NotFound, Ambiguous."""
+        with self.mutex:
+            self._ensure()
+            return self._mended(lambda: resolve.note_by(self.catalog, reference))
+
+    def path_of_id(self, identity: str) -> str | None:
+        """Return the path of the store's note with exactly this id, or None."""
+        with self.mutex:
+            self._ensure()
+            return self._mended(lambda: resolve.path_of_id(self.catalog, identity))
+
+    def read_bytes(self, row: sqlite3.Row) -> bytes:
+        """Return the bytes of the file behind a row of `notes`. Raises NotFound, Refused."""
+        path = str(row["path"])
+        source = source_for(self.sources, path)
+        assert source is not None
+        return source.folder.read_bytes(path[len(source.prefix) :])
+
+    def neighbours(
+        self,
+        notes: int | Iterable[int],
+        depth: int = 1,
+        rel: Iterable[str] | None = None,
+        direction: str = "both",
+        limit: int | None = None,
+        links: bool = True,
+    ) -> list[Neighbour]:
+        """Return the notes within `depth` edges of one or some notes (rowids); see edges.neighbours."""
+        start = [notes] if isinstance(notes, int) else list(notes)
+        with self.mutex:
+            self._ensure()
+            return self._mended(lambda: edges.neighbours(self.catalog, start, depth, rel, direction, limit, links))
+
+    def path_between(self, start: int, end: int, depth: int = 6) -> tuple[Step, ...] | None:
+        """Return the edges of a shortest way between two notes (rowids), or None."""
+        with self.mutex:
+            self._ensure()
+            return self._mended(lambda: edges.path_between(self.catalog, start, end, depth))
+
+    # -- care
+
+    def status(self) -> dict[str, Any]:
+        """Return what the index holds and what waits."""
+        from mdmem.index.care import status
+
+        with self.mutex:
+            self._ensure()
+            return self._mended(lambda: status(self))
+
+    def verify(self) -> list[str]:
+        """Return one line for each difference between the index and the files; empty when they agree."""
+        from mdmem.index.care import verify
+
+        with self.mutex:
+            return self._mended(lambda: verify(self))
+
+    def rebuild(self, part: str = "all") -> None:
+        """Throw away a part (all, catalog, text, vectors); the next refresh makes it anew. Raises UsageError, Locked."""
+        if part not in PARTS:
+            raise UsageError(f"the index has no part {part!r}", why=f"it is one of {', '.join(PARTS)}")
+        with self.mutex, index_lock(self, 30.0):
+            if part in ("all", "catalog"):
+                self._drop()
+                self._catalog = Catalog.create(self.state_dir / "catalog.db", HEADER)
+            if part in ("all", "catalog", "text"):
+                self.start_text()
+            if part in ("all", "vectors"):
+                self.clear_vectors()
+            self._fresh = False
+
+    def maintain(self, budget_s: float | None = None) -> bool:
+        """Do what is kept off the hot path: write the queue, merge segments, drop unused vectors. Returns whether any was."""
+        with self.mutex, index_lock(self, 10.0):
+            written = self.flush() if queued(self.catalog)[0] else 0
+            merged = self.text.optimize()
+            return bool(written or merged or self.dense.compact(self.catalog))
