@@ -90,8 +90,11 @@ def place(old: Path, new: Path) -> None:
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(new)) from None
         os.rename(old, new)
         return
-    step("unlink", old)
-    os.unlink(old)
+    try:
+        step("unlink", old)
+        os.unlink(old)
+    except OSError:
+        pass  # new is in place; a second name of it that stays behind is swept later
 
 
 def rename(old: Path, new: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 import threading
@@ -24,6 +23,8 @@ __all__ = ["FileStat", "Finding", "Folder", "Scan", "sha", "twins"]
 
 def sha(data: bytes) -> str:
     """Return the SHA-256 of a file's bytes in hex, as `write` and `delete` expect it."""
+    import hashlib  # loads OpenSSL: not on a path that only reads
+
     return hashlib.sha256(data).hexdigest()
 
 
@@ -256,6 +257,8 @@ class Folder:
                         disk.rename(source, target)
                     else:
                         disk.place(source, target)
+                        if os.path.lexists(source):
+                            disk.unlink(source)
                 except FileExistsError:
                     raise ConflictFound(f"the file exists already: {new}", code="exists") from None
                 self._changed(target.parent)

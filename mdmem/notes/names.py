@@ -6,7 +6,6 @@ and NTFS, so that no store can hold two names that another machine takes for one
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import unicodedata
@@ -201,6 +200,8 @@ def is_git(part: str) -> bool:
 
 
 def _digest(text: str, length: int) -> str:
+    import hashlib  # loads OpenSSL: not on a path that only reads
+
     number = int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:10], "big")
     return _encode(number >> (80 - 5 * length), length)
 

@@ -6,7 +6,6 @@ does not know, then under the names that Claude Code itself uses.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -57,6 +56,8 @@ class Note:
     @cached_property
     def sha(self) -> str:
         """SHA-256 of the bytes, in hex."""
+        import hashlib  # loads OpenSSL: not on a path that only reads
+
         return hashlib.sha256(self.data).hexdigest()
 
     @property

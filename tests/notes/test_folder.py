@@ -186,6 +186,58 @@ def test_every_failing_call_leaves_the_old_or_the_new_file(folder: Folder, monke
     raise AssertionError("never passed")
 
 
+@pytest.mark.parametrize("act", ["create", "rename", "delete"])
+def test_every_failing_call_of_another_change_loses_nothing(folder: Folder, monkeypatch: pytest.MonkeyPatch, act: str) -> None:
+    for nth in range(1, 50):
+        base = Folder(folder.root / str(nth), lock=folder.lock_path)
+        base.root.mkdir()
+        base.create("a.md", b"kept")
+        calls: list[str] = []
+
+        def step(name: str, path: Path, nth: int = nth, calls: list[str] = calls) -> None:
+            calls.append(name)
+            if len(calls) == nth:
+                raise OSError(5, "Input/output error")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(disk, "step", step)
+            try:
+                if act == "create":
+                    base.create("d/e/b.md", b"new")
+                elif act == "rename":
+                    base.rename("a.md", "d/b.md")
+                else:
+                    base.delete("a.md", sha(b"kept"))
+                done = len(calls) < nth
+            except WriteFailed:
+                done = False
+        there = {path: base.read_bytes(path) for path in paths(base)}
+        if act == "create":
+            assert there in ({"a.md": b"kept"}, {"a.md": b"kept", "d/e/b.md": b"new"})
+            assert base.last_scan.leftovers == []
+        elif act == "rename":
+            assert set(there.values()) == {b"kept"} and set(there) <= {"a.md", "d/b.md"}
+        else:
+            assert there in ({}, {"a.md": b"kept"})
+        if done:
+            assert there == {"create": {"a.md": b"kept", "d/e/b.md": b"new"}, "rename": {"d/b.md": b"kept"}, "delete": {}}[act]
+            return
+    raise AssertionError("never passed")
+
+
+def test_a_file_that_appears_while_a_new_one_is_written_is_kept(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = disk.fsync
+
+    def fsync(fd: int, path: Path) -> None:
+        (folder.root / "a.md").write_bytes(b"editor")
+        real(fd, path)
+
+    monkeypatch.setattr(disk, "fsync", fsync)
+    with pytest.raises(ConflictFound):
+        folder.create("a.md", b"ours")
+    assert folder.read_bytes("a.md") == b"editor" and os.listdir(folder.root) == ["a.md"]
+
+
 def test_readonly_writes_nothing(folder: Folder) -> None:
     folder.create("a.md", b"1")
     seen = Folder(folder.root, readonly=True)

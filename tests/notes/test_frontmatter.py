@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+
 import pytest
 
 from mdmem.errors import BadNote
@@ -19,6 +23,7 @@ def problem(block: str) -> tuple[str, int | None]:
     found = parse(data)
     assert found.problem is not None, found.fields
     assert found.fields == {} and found.body == data.decode().replace("\0", "\ufffd")
+    assert (found.body_line, found.body_at, found.has_block) == (1, 0, False)
     with pytest.raises(BadNote):
         edit(data, {"id": "x"})
     return found.problem.code, found.problem.line
@@ -106,6 +111,20 @@ def test_f25_a_nested_key_is_not_the_top_level_one() -> None:
 def test_f4_the_users_block_is_edited_in_place() -> None:
     data = b"---\ntype: litnote\n---\ntext\n"
     assert edit(data, {"status": "open"}) == b"---\ntype: litnote\nstatus: open\n---\ntext\n"
+
+
+def test_f33_quotes_inside_a_plain_value() -> None:
+    assert json.loads(json.dumps(fields('title: quoted "word"'))) == {"title": 'quoted "word"'}
+
+
+def test_reading_and_naming_load_neither_yaml_nor_openssl() -> None:
+    script = (
+        "import sys; from mdmem.notes import folder, names, note\n"
+        "note.load('a.md', b'---\\ntitle: a\\ntags:\\n  - b\\n---\\nx').tags\n"
+        "print([m for m in ('yaml', 'hashlib', 'click', 'frontmatter', 'subprocess') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env={"PYTHONPATH": "."}, check=True)
+    assert done.stdout == "[]\n"
 
 
 def test_f36_a_rule_in_the_body_is_body() -> None:
