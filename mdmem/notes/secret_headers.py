@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from mdmem.notes.secret_shapes import Span, compiled
 from mdmem.notes.secret_words import WORDS, code, hexadecimal, mixed, placeholder, random_like, worded
@@ -18,13 +18,20 @@ _BEARER = r"(?i)bearer(?:[ \t:=]{1,4}|%20)[\"'`]?(?P<value>[^\s\"'`,\\<>)]{1,400
 _BASIC = r"(?i)basic(?:[ \t]{1,4}|%20)(?P<value>[A-Za-z0-9+/_\-]{6,4000}={0,2})"
 
 
+_COOKIE = r"[\w.\-]{1,60}=([^;\s\"'`]{6,})"
+
+
 def find_headers(text: str, low: bytes) -> Iterator[Span]:
     """Yield the credentials of Authorization and Cookie headers, of `Bearer …` and `Basic …`."""
-    for trigger, expression in ((b"authorization", _AUTHORIZATION), (b"bearer", _BEARER), (b"basic ", _BASIC)):
+    for trigger, rest, expression in (
+        (b"auth", b"orization", _AUTHORIZATION),
+        (b"bearer", b"", _BEARER),
+        (b"basic ", b"", _BASIC),
+    ):
         at = low.find(trigger)
         while at >= 0:
             end = at + len(trigger)
-            match = compiled(expression).match(text, at)
+            match = compiled(expression).match(text, at) if low.startswith(rest, end) else None
             if match:
                 value = match["value"].rstrip(".;:)}]")
                 last = match.start("value") + len(value)
@@ -32,14 +39,16 @@ def find_headers(text: str, low: bytes) -> Iterator[Span]:
                     yield match.start("value"), last, "auth-header"
                     end = last
             at = low.find(trigger, end)
-    at = low.find(b"cookie:")
-    while at >= 0:
-        stop = text.find("\n", at, at + 4000)
-        stop = stop if stop >= 0 else min(len(text), at + 4000)
-        for pair in compiled(r"[\w.\-]{1,60}=([^;\s\"'`]{6,})").finditer(text, at, stop):
-            if compiled(r"\d").search(pair[1]) and not placeholder(pair[1]) and not worded(pair[1]):
-                yield pair.start(1), pair.end(1), "cookie"
-        at = low.find(b"cookie:", stop)
+
+
+def cookie_values(text: str, at: int) -> Generator[Span, None, int]:
+    """Yield the values with a digit in the rest of the line of a Cookie header; returns where that ends."""
+    stop = text.find("\n", at, at + 4000)
+    stop = stop if stop >= 0 else min(len(text), at + 4000)
+    for pair in compiled(_COOKIE).finditer(text, at, stop):
+        if compiled(r"\d").search(pair[1]) and not placeholder(pair[1]) and not worded(pair[1]):
+            yield pair.start(1), pair.end(1), "cookie"
+    return max(stop, at)
 
 
 def _credential(text: str, trigger: bytes, match: re.Match[str], value: str, last: int) -> bool:
@@ -47,7 +56,7 @@ def _credential(text: str, trigger: bytes, match: re.Match[str], value: str, las
         return False
     if trigger == b"basic ":
         return _basic(value)
-    if trigger == b"authorization" and match["scheme"]:
+    if trigger == b"auth" and match["scheme"]:
         rest = text[last : last + 40].lstrip(" \t")
         return mixed(value) or not rest or not rest[0].isalpha() or random_like(value, 16)
     short = mixed(value) and len(value) >= 6 and compiled(r"\d").search(value) is not None
@@ -64,46 +73,56 @@ def _basic(value: str) -> bool:
     return b":" in decoded and all(32 <= c < 127 for c in decoded)
 
 
-_USER = r"[ \t](?:-u|--user|--proxy-user|-U)(?:[ \t=]{0,3})([\"']?)[^\s:\"'%]{0,80}[:%](?P<value>[^\s\"']{1,200})"
-_PROGRAMS: tuple[tuple[bytes, str, str], ...] = (
-    (b" -u", r"(?i)curl|wget|https?\b|smbclient|rpcclient|ldap|svn", _USER),
-    (b"--user", r"(?i)curl|wget|https?\b", _USER),
-    (b"--proxy-user", r"(?i)curl|wget", _USER),
-    (b" -p", r"(?i)mysql|mariadb", r"[ \t]-p(?P<value>[^\s\"']{1,200}|\"[^\"\n]{1,200}|'[^'\n]{1,200})"),
+# Options of programs: trigger, program that must stand before it on the line, expression at the trigger.
+_USER = r"(?:-u|--user|--proxy-user|-U)(?:[ \t=]{0,3})([\"']?)[^\s:\"'%]{0,80}[:%](?P<value>[^\s\"']{1,200})"
+_OPTIONS: tuple[tuple[tuple[bytes, ...], str], ...] = (
+    ((b"curl", b"wget", b"http", b"smbclient", b"rpcclient", b"ldap", b"svn"), _USER),
+    ((b"mysql", b"mariadb"), r"-p(?P<value>[^\s\"']{1,200}|\"[^\"\n]{1,200}|'[^'\n]{1,200})"),
     (
-        b" -p",
-        r"(?i)sshpass|(?:docker|podman)[ \t]+login|unzip|\bzip|\b7z|mongo",
-        r"(?i)[ \t]-p[ \t]?[\"']?(?P<value>[^\s\"']{1,200})",
+        (b"sshpass", b"docker login", b"podman login", b"unzip", b"zip ", b"7z ", b"mongo"),
+        r"-[pP][ \t]?[\"']?(?P<value>[^\s\"']{1,200})",
     ),
-    (b" -a ", r"(?i)redis-cli", r"[ \t]-a[ \t]+[\"']?(?P<value>[^\s\"']{1,200})"),
-    (b" -w ", r"(?i)ldap", r"[ \t]-w[ \t]+[\"']?(?P<value>[^\s\"']{1,200})"),
-    (b"identified by", r"", r"(?i)identified[ \t]+by[ \t]+(?:password[ \t]+)?[\"'](?P<value>[^\"'\n]{1,200})"),
-    (b"requirepass", r"", r"(?i)requirepass[ \t]+[\"']?(?P<value>[^\s\"']{1,200})"),
-    (b"accountkey=", r"", r"(?i)accountkey=(?P<value>[A-Za-z0-9+/=]{8,200})"),
-    (b"hooks.slack.com/", r"", r"(?i)hooks\.slack\.com/(?:services|workflows|triggers)/(?P<value>[A-Za-z0-9/_\-]{8,200})"),
-    (b"/api/webhooks/", r"", r"(?i)/api/webhooks/(?P<value>\d{10,}/[A-Za-z0-9_\-]{20,200})"),
+    ((b"redis-cli",), r"-a[ \t]+[\"']?(?P<value>[^\s\"']{1,200})"),
+    ((b"ldap",), r"-w[ \t]+[\"']?(?P<value>[^\s\"']{1,200})"),
 )
+_LETTERS = (b"u", b"p", b"a", b"w", b"-")
+_IDENTIFIED = r"(?i)identified[ \t]+by[ \t]+(?:password[ \t]+)?[\"'](?P<value>[^\"'\n]{1,200})"
 
 
 def find_options(text: str, low: bytes) -> Iterator[Span]:
-    """Yield the passwords in command lines of known programs, and in a few addresses that are passwords themselves."""
-    for trigger, program, expression in _PROGRAMS:
-        at = low.find(trigger)
-        while at >= 0:
-            end = at + len(trigger)
-            back = 1 if trigger.startswith(b"-") else 0
-            match = compiled(expression).match(text, at - back) if at >= back else None
-            if match and not placeholder(match["value"].strip("\"'")) and _run_by(text, at, program):
-                value = match["value"]
-                first = match.start("value") + (1 if value[0] in "\"'" else 0)
-                if not value.isdigit() and first < match.end("value"):
-                    yield first, match.end("value"), "password"
-                    end = match.end("value")
-            at = low.find(trigger, end)
+    """Yield the passwords in command lines of known programs and in SQL."""
+    programs: tuple[str, ...] = ()
+    at, known = low.find(b" -"), 0
+    while at >= 0:
+        found = None
+        if low[at + 2 : at + 3] in _LETTERS:
+            if at >= known:
+                programs, known = _programs(low, at)
+            for expression in programs:
+                match = compiled(expression).match(text, at + 1)
+                if match and not _stands_for(match["value"]):
+                    quote = 1 if match["value"][0] in "\"'" else 0
+                    found = match.start("value") + quote, match.end("value"), "password"
+                    yield found
+                    break
+        at = low.find(b" -", found[1] if found else at + 2)
+    at = low.find(b"identified by")
+    while at >= 0:
+        match = compiled(_IDENTIFIED).match(text, at)
+        if match and not _stands_for(match["value"]):
+            yield match.start("value"), match.end("value"), "password"
+        at = low.find(b"identified by", match.end() if match else at + 13)
 
 
-def _run_by(text: str, at: int, program: str) -> bool:
-    if not program:
-        return True
-    first = max(text.rfind("\n", max(0, at - 200), at) + 1, at - 200, 0)
-    return compiled(program).search(text, first, at) is not None
+def _programs(low: bytes, at: int) -> tuple[tuple[str, ...], int]:
+    """Return the expressions for the options of the programs named on the line around `at`, and up to where they hold."""
+    first = max(low.rfind(b"\n", max(0, at - 200), at) + 1, at - 200, 0)
+    last = low.find(b"\n", at, at + 200)
+    last = last if last >= 0 else at + 200
+    line = low[first:last]
+    return tuple(e for programs, e in _OPTIONS if any(program in line for program in programs)), last
+
+
+def _stands_for(value: str) -> bool:
+    bare = value.strip("\"'")
+    return placeholder(bare) or bare.isdigit()

@@ -2,41 +2,70 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 from mdmem.notes.secret_shapes import Span, compiled
 from mdmem.notes.secret_words import placeholder, random_like
 
-_TAG = r"(?i)(<|&lt;|\\u003c)[ \t]*(/?)[ \t]*private\b((?:[^<>&\n]|&(?!gt;|lt;)){0,200}?)(/?)(?:>|&gt;|\\u003e|(?=<|&lt;|\n|$))"
+_TAG = (
+    r"(?i)(?P<open><|&lt;|\\u003c)[ \t]*(?P<close>/?)[ \t]*priv(?:ate|at|te|ated|aet|iate)(?![\w\-:.])"
+    r"(?P<rest>(?:[^<>&\n]|&(?!gt;|lt;)){0,200}?)(?P<empty>/?)(?P<end>\n?(?:>|&gt;|\\u003e)|(?=<|&lt;|\n|$))"
+)
+_CLOSER = r"(?i)(?:<|&lt;|\\u003c)[ \t]*/[ \t]*private"
 
 
 def find_private(text: str, low: bytes) -> list[Span]:
     """Return the spans of <private> parts, tags included: nested ones as one, an unclosed one to the end of the text.
     A tag alone in backticks is a mention of the tag and hides nothing."""
-    if low.find(b"private") < 0 or (low.find(b"<") < 0 and low.find(b"&lt;") < 0 and low.find(b"\\u003c") < 0):
-        return []
     spans: list[Span] = []
     depth, start = 0, 0
-    for tag in compiled(_TAG).finditer(text):
-        closing, rest = tag[2] == "/", tag[3].strip()
-        if rest and rest[0] not in "/\"'" and "=" not in rest and not closing and tag[0][-1] != ">":
-            continue
+    last_closer: int | None = None
+    for tag in _tags(text, low):
         if depth == 0 and text[tag.start() - 1 : tag.start()] == "`" == text[tag.end() : tag.end() + 1]:
             continue
-        if not closing:
-            if tag[4] == "/" and not compiled(r"(?i)</[ \t]*private").search(text, tag.end()):
+        if tag["close"]:
+            if depth:
+                depth -= 1
+                if depth == 0:
+                    spans.append((start, tag.end(), "private"))
+            continue
+        if not _plain(tag):
+            if last_closer is None:
+                last_closer = max((closer.start() for closer in compiled(_CLOSER).finditer(text)), default=-1)
+            if last_closer < tag.end() or (tag["end"] and not tag["empty"] and "=" not in tag["rest"] and tag["rest"].strip()):
                 continue
-            if depth == 0:
-                start = tag.start()
-            depth += 1
-        elif depth:
-            depth -= 1
-            if depth == 0:
-                spans.append((start, tag.end(), "private"))
+        if depth == 0:
+            start = tag.start()
+        depth += 1
     if depth:
         end = len(text)
         while end > start and text[end - 1] in "\r\n":
             end -= 1
         spans.append((start, end, "private"))
     return spans
+
+
+def _tags(text: str, low: bytes) -> Iterator[re.Match[str]]:
+    at = low.find(b"priv")
+    while at >= 0:
+        end = at + 4
+        before = low[max(0, at - 16) : at].rstrip(b"/ \t")
+        for opening in (b"<", b"&lt;", b"\\u003c"):
+            if before.endswith(opening):
+                tag = compiled(_TAG).match(text, max(0, at - 16) + len(before) - len(opening))
+                if tag:
+                    yield tag
+                    end = max(end, tag.end())
+                break
+        at = low.find(b"priv", end)
+
+
+def _plain(tag: re.Match[str]) -> bool:
+    """Return whether an opening tag is well spelled: alone, or with attributes."""
+    rest = tag["rest"].strip()
+    known = tag[0].lower().lstrip("<&lt;\\u03c \t").startswith("private")
+    return known and bool(tag["end"]) and not tag["empty"] and (not rest or "=" in rest)
 
 
 _BEGIN = r"(?i)-{2,5}[ \t]*BEGIN [A-Z0-9 _]{0,40}PRIVATE[ _]KEY(?: BLOCK)?[ \t]*-{0,5}"
@@ -54,17 +83,18 @@ _PUTTY = r"(?i)Private-Lines:[ \t]*\d+(?:\r?\n[A-Za-z0-9+/=]+)*+"
 def find_blocks(text: str, low: bytes) -> list[Span]:
     """Return the spans of private key blocks, also without an end line, also in JSON strings with \\n."""
     spans: list[Span] = []
-    if low.find(b"private") < 0:
-        return spans
     at = 0
     more_ends = True
     begin, end = compiled(_BEGIN), compiled(_END)
-    where = low.find(b"begin ")
+    where = low.find(b"private")
     while where >= 0:
-        first = begin.search(text, max(at, where - 10), where + 80)
+        if low.startswith(b"private-lines:", where):
+            putty = compiled(_PUTTY).match(text, where)
+            if putty and "\n" in putty[0]:
+                spans.append((where, putty.end(), "private-key"))
+        first = begin.search(text, max(at, where - 60), where + 40) if b"begin" in low[max(at, where - 60) : where] else None
         if first is None:
-            at = max(at, where)
-            where = low.find(b"begin ", where + 6)
+            where = low.find(b"private", where + 7)
             continue
         last = end.search(text, first.end()) if more_ends else None
         more_ends = last is not None
@@ -80,13 +110,17 @@ def find_blocks(text: str, low: bytes) -> list[Span]:
         if stop > first.end() + 6 or last is not None:
             spans.append((first.start(), stop, "private-key"))
         at = stop
-        where = low.find(b"begin ", at)
-    if low.find(b"private-lines:") >= 0:
-        spans.extend((m.start(), m.end(), "private-key") for m in compiled(_PUTTY).finditer(text) if "\n" in m[0])
+        where = low.find(b"private", at)
     return spans
 
 
 _URL_STOP = r"[^\s\"'`<>|\\(){}，。；、）】」』”’]{0,400}"
+
+
+_HOOK = (
+    r"(?i)(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/|(?:\w+\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/)"
+    r"([A-Za-z0-9/_\-]{8,200})"
+)
 
 
 def find_urls(text: str, low: bytes) -> list[Span]:
@@ -97,7 +131,13 @@ def find_urls(text: str, low: bytes) -> list[Span]:
     while where >= 0:
         first = where + 3
         where = low.find(b"://", first)
-        if first < done or text.find("@", first, first + 400) < 0:
+        if first < done:
+            continue
+        if low.startswith((b"hooks.", b"discord", b"canary.discord", b"ptb.discord"), first):
+            hook = compiled(_HOOK).match(text, first)
+            if hook:
+                spans.append((hook.start(1), hook.end(1), "webhook"))
+        if text.find("@", first, first + 400) < 0:
             continue
         match = compiled(_URL_STOP).match(text, first)
         token = match[0] if match else ""

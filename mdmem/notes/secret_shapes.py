@@ -135,16 +135,19 @@ def compiled(expression: str) -> re.Pattern[str]:
 
 
 def _heads() -> re.Pattern[str]:
-    if not _rows:
-        for kind, heads, expression in SHAPES:
-            for head in heads.split():
-                _rows.setdefault(head, []).append((kind, expression))
-        # A shorter beginning inherits the rows of the longer ones that it hides ("sk-" and "sk-ant-").
-        for head, rows in _rows.items():
-            for other, more in list(_rows.items()):
-                if other != head and head.startswith(other):
-                    rows.extend(more)
-    return compiled("|".join(re.escape(head) for head in sorted(_rows, key=len, reverse=True)))
+    pattern = _cache.get("")
+    if pattern is not None:
+        return pattern
+    for kind, heads, expression in SHAPES:
+        for head in heads.split():
+            _rows.setdefault(head, []).append((kind, expression))
+    # A longer beginning is found first ("sk-ant-" before "sk-"), so it inherits the rows of the shorter ones.
+    for head, rows in _rows.items():
+        for other, more in list(_rows.items()):
+            if other != head and head.startswith(other):
+                rows.extend(more)
+    pattern = _cache[""] = re.compile("|".join(re.escape(head) for head in sorted(_rows, key=len, reverse=True)))
+    return pattern
 
 
 def runs(raw: bytes) -> Iterator[tuple[int, int]]:
@@ -152,7 +155,7 @@ def runs(raw: bytes) -> Iterator[tuple[int, int]]:
     sixteen letters in a row. `raw` is the text in Latin-1, so that positions are those of the text."""
     table = raw.translate(_RUN_TABLE)
     solid: bytes | None = None
-    digit = re.compile(rb"\d")
+    digit, hexadecimal = re.compile(rb"\d"), re.compile(rb"[0-9a-f\-]*+")
     wanted = b"w" * 16
     start = table.find(wanted)
     while start >= 0:
@@ -160,7 +163,10 @@ def runs(raw: bytes) -> Iterator[tuple[int, int]]:
         if end < 0:
             end = len(table)
         if digit.search(raw, start, end):
-            yield start, end
+            # Hashes and UUIDs are the most common of runs and hold no key.
+            plain = hexadecimal.match(raw, start, end)
+            if plain is None or plain.end() < end or end - start >= 49:
+                yield start, end
         else:
             if solid is None:
                 solid = raw.translate(_SOLID_TABLE)

@@ -13,7 +13,7 @@ def _set(words: str) -> frozenset[str]:
 # What people write where a secret would stand.
 _PLACEHOLDER = (
     r"(?i)(?:\[redacted|\[hidden|\[secret|\[filtered|\[masked|\[removed|\[your|\[\w*\])"
-    r"|<[^<>\n]{0,60}>?$|\{\{|\$\{|\$\(|\$\[|\$[A-Z_a-z]\w*(?:[)\]}\"';,]|$)|%\w+%|%\(\w+\)s|%s|\{[\w.\-:!]*\}|#\{|@\{|\.\.\.|…"
+    r"|<[^<>\n]{0,60}>?$|\{\{|\$\{|\$\(|\$\[|\$[A-Z_a-z]\w*(?:[)\]}\"';,]|$)|%\w+%|%\(\w+\)s|%s|\{[\w.\-:!]*\}(?!\w)|#\{|@\{|\.\.\.|…|:\w+$|\(?(?:\(\?|\\[wWsSdD]|\[\^|\.[*+])"
     r"|[*•·●＊x]{3,}$|[*•●]{2,}|_{3,}|-{2,}$|\?{2,}$|your[-_ ]|my[-_](?:api|secret|token|password)"
     r"|(?:insert|enter|put|add|replace|change)[-_ ](?:your|me|this|with)"
     r"|(?:op|vault|ref\+\w+|env|keyring|file|ssm|arn|secretsmanager|bws|akv|gcpsm)://?|env[:.]|ENV\[|arn:aws|!(?:vault|env|secret|Ref|Sub)"
@@ -37,12 +37,18 @@ WORDS = _set(
     your agent client server service session cookie header headers body request response data json yaml xml html page
     button label form login logout signin signup hash salt bcrypt scrypt argon2 pbkdf2 plaintext plain length minimum
     maximum policy rule rules limit count size inherit always once next previous current first last node root admin
-    local remote global oauth oauth2 jwt saml oidc sso ldap mfa totp"""
+    1password bitwarden lastpass keepass keychain undisclosed local remote global oauth oauth2 jwt saml oidc sso ldap mfa"""
+)
+# In a quoted text of several words: the words of a label or a message, not of a pass phrase.
+PROSE = _set(
+    """password passwords passwd token secret key credentials your please enter required must should cannot invalid incorrect
+    wrong missing mismatch forgot reset change new confirm min max characters least length description user username login
+    expired used optional default choose type"""
 )
 _NAMES = (
     r"(?i)(?:v?\d+(?:\.\d+)*[a-z]?|sha-?\d+|md[45]|utf-?\d+|[hre]s\d+|base\d+|aes-?\d+|rsa-?\d+|ed25519|x25519|secp\d+\w*"
     r"|argon2\w*|pbkdf2|oauth2?|u?int\d+|float\d+|cl\d+k|o\d+k|gpt-?\d\w*|llama\d*|qwen\d*|claude\d*|word2vec|ipv[46]|http2?"
-    r"|p\d{1,3}|h\d|s3|ec2|k8s|i18n|l10n|b64|x509|pkcs\d+|[a-z]+\d?)$"
+    r"|p\d{1,3}|h\d|s3|ec2|k8s|i18n|l10n|b64|x509|pkcs\d+|[a-z]+)$"
 )
 _ROOTS = _set(
     """self this args arg config cfg settings conf os process env environ request req res response ctx context params
@@ -75,7 +81,7 @@ def code(value: str, after: str) -> bool:
     if rest.strip(";,)}]?!"):
         return False
     if len(parts) > 1:
-        return parts[0].lower() in _ROOTS or (compiled(_KEYWORD_IN).search(parts[-1]) is not None)
+        return parts[0].lower() in _ROOTS or compiled(_KEYWORD_IN).search(name[0]) is not None
     # One name alone: a variable when it is spelled as one of several words and has no digit.
     return not compiled(r"\d").search(name[1]) and (
         compiled(r"[a-z]+(?:_[a-z]+)+$|[a-z]+(?:[A-Z][a-z]+)+$|_\w+$").match(name[1]) is not None
@@ -89,7 +95,9 @@ def worded(value: str) -> bool:
     if all((part.isdigit() and len(part) <= 8) or (len(part) <= 24 and names.match(part)) for part in parts):
         return True
     short = compiled(r"[A-Za-z]{0,15}\d{0,8}$|\d{1,8}[A-Za-z]{1,2}$")
-    return len(parts) > 2 and all(short.match(part) for part in parts)
+    return (len(parts) > 2 and all(short.match(part) for part in parts)) or (
+        len(parts) == 2 and value.isascii() and all(part.isalpha() or (len(part) < 5 and short.match(part)) for part in parts)
+    )
 
 
 def hexadecimal(value: str) -> bool:
@@ -99,7 +107,11 @@ def hexadecimal(value: str) -> bool:
 
 def mixed(value: str) -> bool:
     """Return whether a short value looks made up: letters with digits or with punctuation inside, not a known name."""
-    if len(value) < 4 or worded(value) or compiled(r"(?i)(?:https?|file|ftp|ssh|git)://|[./~][\w./]|[A-Za-z]:\\|\d+[a-z]{0,7}$").match(value):
+    if (
+        len(value) < 4
+        or worded(value)
+        or compiled(r"(?i)(?:https?|file|ftp|ssh|git)://|[./~][\w./]|[A-Za-z]:\\|\d+[a-z]{0,7}$").match(value)
+    ):
         return False
     letters = compiled(r"[A-Za-z]").search(value) is not None
     return letters and compiled(r"\d|[!@#$%^&*?~+=|<>]").search(value[: len(value)]) is not None
@@ -115,9 +127,7 @@ def random_like(value: str, least: int = 20) -> bool:
     longest = max(compiled(r"[^A-Za-z0-9]+").split(value), key=len)
     if len(longest) < 12 and len(value) < 32:
         return False
-    kinds = [0 if c.isdigit() else 1 if c.isupper() else 2 if c.islower() else 3 for c in value[:256]]
-    digits = kinds.count(0)
-    if not digits or digits == len(kinds) or (1 not in kinds and 2 not in kinds):
+    if not compiled(r"\d").search(value) or not compiled(r"[A-Za-z]").search(value):
         return False
-    changes = sum(kinds[i] != kinds[i - 1] for i in range(1, len(kinds)))
-    return changes >= 0.25 * len(kinds)
+    pieces = compiled(r"[a-z]+|[A-Z]+|\d+|[^A-Za-z\d]+").findall(value[:256])
+    return len(pieces) - 1 >= 0.25 * min(len(value), 256)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from mdmem.notes.redact import Finding, redact, scan
+from tests.notes.redact_probes import CAUGHT, KEPT, fill
 
 KEY = "AKIA" + "A1B2C3D4E5F6G7H8"
 
@@ -38,3 +41,16 @@ def test_shared_probes(data_dir: Path) -> None:
         assert not [gone for gone in probe["must_not_contain"] if gone in out], probe["id"]
         assert not [kept for kept in probe["must_keep"] if kept not in out], probe["id"]
         assert redact(out).text == out, probe["id"]
+
+
+@pytest.mark.parametrize(("text", "gone", "kept"), CAUGHT, ids=[fill(case[0])[:40] for case in CAUGHT])
+def test_p5_caught(text: str, gone: list[str], kept: list[str]) -> None:
+    out = redact(fill(text)).text
+    assert not [fill(part) for part in gone if fill(part) in out], out
+    assert not [fill(part) for part in kept if fill(part) not in out], out
+    assert redact(out).text == out
+
+
+@pytest.mark.parametrize("text", KEPT, ids=[fill(text)[:40] for text in KEPT])
+def test_kept(text: str) -> None:
+    assert redact(fill(text)).text == fill(text)
