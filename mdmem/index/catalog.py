@@ -27,12 +27,11 @@ CREATE TABLE notes (
   kind TEXT, type TEXT, category TEXT, title TEXT, summary TEXT, scope TEXT, agent TEXT, device TEXT, session TEXT,
   status TEXT, priority TEXT, tier TEXT, pinned INTEGER NOT NULL DEFAULT 0, importance REAL, initiative TEXT, due TEXT,
   expires TEXT, valid_from TEXT, valid_until TEXT, fact_key TEXT, created TEXT, updated TEXT, dated TEXT,
-  size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER, inode INTEGER, checked_ns INTEGER, sha TEXT,
+  size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER, inode INTEGER, checked_ns INTEGER, sha TEXT, blob TEXT,
   state TEXT NOT NULL DEFAULT 'ok', cut INTEGER, fields TEXT, body_line INTEGER NOT NULL DEFAULT 1,
   UNIQUE (path));
 CREATE INDEX notes_id ON notes (id);
 CREATE INDEX notes_kind ON notes (kind, status);
-CREATE INDEX notes_sha ON notes (sha);
 CREATE TABLE tags (note INTEGER NOT NULL, tag TEXT NOT NULL, PRIMARY KEY (tag, note)) WITHOUT ROWID;
 CREATE INDEX tags_note ON tags (note);
 CREATE TABLE windows (
@@ -97,8 +96,11 @@ def pause(attempt: int) -> None:  # replaced in tests
 
 def connect(path: str) -> sqlite3.Connection:  # replaced in tests
     """Open the database without creating it."""
-    name = "file:" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23") + "?mode=rw"
-    return sqlite3.connect(name, uri=True, timeout=10.0, isolation_level=None, check_same_thread=False)
+    return sqlite3.connect(_uri(path, "rw"), uri=True, timeout=10.0, isolation_level=None, check_same_thread=False)
+
+
+def _uri(path: str, mode: str) -> str:
+    return "file:" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23") + f"?mode={mode}"
 
 
 class Catalog:
@@ -127,9 +129,7 @@ class Catalog:
         try:
             connection.execute("PRAGMA journal_mode = DELETE")
             connection.execute("BEGIN")
-            for statement in SCHEMA.split(";"):
-                if statement.strip():
-                    connection.execute(statement)
+            make_tables(connection)
             stored = json.dumps({"format": FORMAT, **header}, sort_keys=True)
             epoch = os.urandom(8).hex()
             connection.executemany("INSERT INTO meta VALUES (?, ?)", [("header", stored), ("epoch", epoch)])
@@ -254,6 +254,62 @@ class Catalog:
     def changed(self) -> int:
         """Return how many times the notes were changed, by any process, since the catalog was made."""
         return int(self.meta("changes") or 0)
+
+
+class MemoryCatalog(Catalog):
+    """A catalog that is never written: the notes of another revision. Copied from one on disk, then changed."""
+
+    def __init__(self, epoch: str) -> None:
+        self.path = Path(":memory:")
+        self._depth = 0
+        self._kept = sqlite3.connect(":memory:", uri=True, isolation_level=None, check_same_thread=False)
+        self._kept.row_factory = sqlite3.Row
+        make_tables(self._kept)
+        self._kept.execute("INSERT INTO meta VALUES ('epoch', ?)", (epoch,))
+
+    def _open(self) -> sqlite3.Connection:
+        return self._kept
+
+    def close(self) -> None:
+        """Nothing: closing would lose it."""
+
+    def replaced(self) -> bool:
+        """Return False: nobody else has it."""
+        return False
+
+    def copy_from(self, other: Catalog, notes: Iterable[int]) -> None:
+        """Take over some notes of another catalog with all their rows; new rowids start above those of the other."""
+        connection = self._kept
+        connection.execute("ATTACH ? AS other", (_uri(str(other.path), "ro"),))
+        try:
+            connection.execute("BEGIN")
+            wanted = listed(notes)
+            for table, column in (("notes", "rowid"), *((name, "note") for name in ("windows", "tags", "names", "problems"))):
+                rowid = "rowid, " if table in ("notes", "windows") else ""
+                names = [row[1] for row in connection.execute(f"PRAGMA table_info({table})") if row[1] != "rowid"]
+                columns = rowid + ", ".join(names)
+                connection.execute(
+                    f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM other.{table} "
+                    f"WHERE {column} IN (SELECT value FROM json_each(?))",
+                    (wanted,),
+                )
+            connection.execute(
+                "INSERT INTO main.edges SELECT * FROM other.edges WHERE src IN (SELECT value FROM json_each(?))", (wanted,)
+            )
+            for table in ("notes", "windows"):
+                top = connection.execute("SELECT seq FROM other.sqlite_sequence WHERE name = ?", (table,)).fetchone()
+                connection.execute("DELETE FROM main.sqlite_sequence WHERE name = ?", (table,))
+                connection.execute("INSERT INTO main.sqlite_sequence VALUES (?, ?)", (table, (top[0] if top else 0) + 1))
+            connection.execute("COMMIT")
+        finally:
+            connection.execute("DETACH other")
+
+
+def make_tables(connection: sqlite3.Connection) -> None:
+    """Create the tables and indexes of an empty catalog."""
+    for statement in SCHEMA.split(";"):
+        if statement.strip():
+            connection.execute(statement)
 
 
 def listed(values: Iterable[Any]) -> str:

@@ -44,7 +44,7 @@ class Folded:
 
 
 @dataclass
-class _Names:
+class Names:
     """Names that came or went in a transaction, and notes that went: their edges are looked up again at its end."""
 
     keys: set[str] = field(default_factory=set)
@@ -65,24 +65,24 @@ def fold_in(catalog: Catalog, seen: Seen, changes: Changes, deadline: float | No
             out.left = total - done
             break
         with catalog.writing() as connection:
-            names = _Names()
+            names = Names()
             until = time.monotonic() + BATCH_SECONDS
             while done < total and time.monotonic() < until:
                 _one(connection, seen.sources, changes.read[done], by_sha, gone, names, out)
                 done += 1
                 if deadline is not None and time.monotonic() >= deadline:
                     break
-            _settle(connection, names)
+            settle(connection, names)
         if tell is not None:
             tell(done, total, "notes")
     if not out.left and gone:
         # Removals come last: until every new file was read, one of them may be a rename.
         with catalog.writing() as connection:
-            names = _Names()
+            names = Names()
             for row in gone.values():
                 forget(connection, row["rowid"], names)
                 out.removed.append(row["path"])
-            _settle(connection, names)
+            settle(connection, names)
     return out
 
 
@@ -91,7 +91,7 @@ def _rows_of(catalog: Catalog, paths: Iterable[str]) -> dict[str, sqlite3.Row]:
     return {row["path"]: row for row in catalog.rows(sql, (listed(paths),))}
 
 
-def _settle(connection: sqlite3.Connection, names: _Names) -> None:
+def settle(connection: sqlite3.Connection, names: Names) -> None:
     if names.keys or names.gone:
         resolve_again(connection, names.keys, names.gone)
     connection.execute(
@@ -105,7 +105,7 @@ def _one(
     found: Stat,
     by_sha: dict[str, list[sqlite3.Row]],
     gone: dict[str, sqlite3.Row],
-    names: _Names,
+    names: Names,
     out: Folded,
 ) -> None:
     """Read one file and bring its row up to date."""
@@ -152,7 +152,7 @@ def put(
     found: Stat,
     checked: int,
     old: sqlite3.Row | None,
-    names: _Names,
+    names: Names,
 ) -> int:
     """Write the rows of a note, keeping its rowid and the windows that did not change; returns the rowid."""
     row = row_of(note, found.path, source.kind, source.types)
@@ -204,7 +204,7 @@ def from_ns(mtime_ns: int) -> str:
         return "1970-01-01T00:00:00Z"
 
 
-def _put_names(connection: sqlite3.Connection, rowid: int, row: NoteRow, names: _Names) -> bool:
+def _put_names(connection: sqlite3.Connection, rowid: int, row: NoteRow, names: Names) -> bool:
     before = {tuple(found) for found in connection.execute("SELECT key, how FROM names WHERE note = ?", (rowid,))}
     now = set(row.names)
     if before == now:
@@ -259,7 +259,7 @@ def _unreadable(connection: sqlite3.Connection, source: Source, found: Stat, mes
     )
 
 
-def forget(connection: sqlite3.Connection, rowid: int, names: _Names) -> None:
+def forget(connection: sqlite3.Connection, rowid: int, names: Names) -> None:
     """Delete everything about a note; edges that led to it become dangling."""
     names.keys.update(key for (key,) in connection.execute("SELECT key FROM names WHERE note = ?", (rowid,)))
     names.gone.add(rowid)

@@ -25,6 +25,9 @@ from mdmem.index.score import Corpus, TextHits
 from mdmem.index.text import TextIndex, TextIndexDamaged, query_words
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from mdmem.index.asof import View
     from mdmem.index.home import Home
 
 PARTS = ("all", "catalog", "text", "vectors")
@@ -50,6 +53,7 @@ class Index:
         self._catalog: Catalog | None = None
         self._text: TextIndex | None = None
         self._fresh = False
+        self._view: View | None = None
 
     # -- parts
 
@@ -91,6 +95,7 @@ class Index:
             self._catalog.close()
         self._catalog = None
         self._text = None
+        self._view = None
         self.unchanged = None
         self.dense.forget()
 
@@ -229,6 +234,16 @@ class Index:
                     self.flush()
         except Locked:
             self.notices.append("another mdmem process is rebuilding the text index")
+
+    def as_of(self, rev: str, moment: datetime | None = None) -> View:
+        """Return the index as it was at a commit (reading half only); kept until something changes. Raises GitFailed."""
+        from mdmem.index.asof import view_at
+
+        with self.mutex:
+            self._ensure()
+            if self._view is None or self._view.rev != rev or not self._view.current():
+                self._view = self._mended(lambda: view_at(self, rev, moment))
+            return self._view
 
     # -- meaning
 

@@ -16,7 +16,7 @@ from mdmem.notes.names import fold
 from mdmem.notes.note import Note
 
 # A change of what is read from a note builds the catalog again.
-VERSION = 1
+VERSION = 2
 
 # How a name stands for a note; the first that fits wins.
 ID, PATH, STEM, TITLE, ALIAS = range(5)
@@ -74,6 +74,7 @@ def row_of(note: Note, path: str, kind: str | None = None, types: Mapping[str, s
         created=when(note.created),
         updated=when(note.updated),
         sha=note.sha,
+        blob=blob_id(note.data) if note.doc.problem is None or note.doc.problem.code != "cut" else None,
         state=_state(note),
         cut=len(note.data) if note.doc.problem is not None and note.doc.problem.code == "cut" else None,
         fields=json.dumps(note.effective(), ensure_ascii=False),
@@ -89,6 +90,11 @@ def row_of(note: Note, path: str, kind: str | None = None, types: Mapping[str, s
         windows=windows_of(note),
         problems=[(p.code, p.message, p.line) for p in [*problems, *note.doc.warnings]],
     )
+
+
+def blob_id(data: bytes) -> str:
+    """Return the name that git (with SHA-1) gives to a file's bytes."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 def _writable(columns: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from whoosh import analysis, fields, qparser, query
 from whoosh.query import terms as multi
@@ -22,7 +22,17 @@ from mdmem.index.score import Corpus, Hit, Term, TextHits
 from mdmem.index.segment import FIELDS
 
 if TYPE_CHECKING:
-    from mdmem.index.index import Index
+    from mdmem.index.catalog import Catalog
+
+
+class Searched(Protocol):
+    """An index, or a view of a commit."""
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+    def corpus(self) -> Corpus: ...
+
 
 ANY = "any"
 EXPANDED = 1_000  # terms that one wildcard may stand for
@@ -64,7 +74,7 @@ def parse(text: str) -> Any:
         raise UsageError(f"the query cannot be read: {text!r}", why=str(error), hint="leave out --query-syntax") from error
 
 
-def search(index: Index, text: str, allowed: Collection[int] | None, limit: int) -> TextHits:
+def search(index: Searched, text: str, allowed: Collection[int] | None, limit: int) -> TextHits:
     """Return the windows that a query in Whoosh's language fits, best first; raises UsageError."""
     corpus = index.corpus()
     tree = _Tree(index, corpus)
@@ -112,7 +122,7 @@ class _Reader:
 class _Tree:
     """Evaluates a query tree: which documents fit, with the sum of the BM25F scores of their terms."""
 
-    def __init__(self, index: Index, corpus: Corpus) -> None:
+    def __init__(self, index: Searched, corpus: Corpus) -> None:
         self.index = index
         self.corpus = corpus
         self.reader = _Reader(corpus)
