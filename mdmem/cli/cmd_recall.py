@@ -72,9 +72,11 @@ def _print(found: Recall, query: Any) -> None:
         say("Nothing found.")
     for hit in found.results:
         place = f"{hit.store}: " if hit.store else ""
-        say(f"[{hit.type or hit.kind}] {clean(hit.title)}  ({place}{clean(hit.path)}:{hit.start_line}-{hit.end_line})")
+        name = f"  [{clean(hit.id)}]" if hit.id else ""
+        say(f"[{hit.type or hit.kind}] {clean(hit.title)}{name}")
+        say(f"    {place}{clean(hit.path)}:{hit.start_line}-{hit.end_line}")
         for line in hit.snippet.splitlines():
-            say(f"    {clean(line)}")
+            say(f"    > {clean(line)}")
         if query.explain:
             for step, value in hit.steps:
                 say(f"      {step}: {value}")

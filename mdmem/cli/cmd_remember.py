@@ -75,6 +75,8 @@ def command(
         words = {"created": "Remembered", "unchanged": "Already known", "superseded": "Remembered, replacing the older one"}
         say(f"{words.get(result.action, result.action.capitalize())} [{memory.type}]: {clean(memory.title)}")
         say(f"  {result.path}  [{result.id}]")
+        for row in result.related:
+            say(f"  see also: {clean(row['title'])}  [{row['id'] or row['path']}]")
 
     emit(result.as_dict(), as_json, human)
     if result.redacted:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mdmem.clock import stamp
-from mdmem.errors import ConflictFound, UsageError
+from mdmem.errors import ConflictFound, MdmemError, UsageError
 from mdmem.memory.write import commit, subject, waits
 
 if TYPE_CHECKING:
@@ -90,7 +90,8 @@ def remember(store: Store, memory: Memory) -> Remembered:
             return Remembered(identity, path, "created", False, reason=LOCAL, redacted=found)
         others, action = _supersede(store, memory, identity)
         done = commit(store, [path, *others], subject("remember", memory.title), by_name=memory.by_name)
-        return Remembered(identity, path, action, done.done, reason=done.reason, redacted=found)
+        near = related(store, memory, path)
+        return Remembered(identity, path, action, done.done, near, reason=done.reason, redacted=found)
     raise ConflictFound("could not find a free id for this memory", hint="try again")
 
 
@@ -173,6 +174,37 @@ def same_content(note: Note, memory: Memory) -> bool:
     from mdmem.notes.names import normalise
 
     return normalise(note.body) == normalise(memory.text)
+
+
+RELATED = 3
+
+
+def related(store: Store, memory: Memory, path: str) -> list[dict[str, Any]]:
+    """Return the notes that share the rarest words with a memory, best first: {id, path, title}. Never fails a save."""
+    from mdmem.recall.query import Filters
+    from mdmem.recall.select import allowed
+
+    try:
+        store.index.refresh(embed_budget_s=0.0)
+        wanted = allowed(store, Filters(kinds=("memory", "entity", "note")))
+        found = store.index.text_hits(f"{memory.title} {memory.text[:2000]}", wanted, 4 * RELATED)
+        ids = list({hit.note for hit in found.hits})
+        sql = f"SELECT rowid, id, path, title FROM notes WHERE rowid IN ({', '.join('?' * len(ids))})"
+        rows = {row["rowid"]: row for row in store.index.catalog.rows(sql, ids)}
+    except MdmemError:
+        return []
+    out: list[dict[str, Any]] = []
+    # A word that half of the notes hold says nothing about being related.
+    telling = {place for place, term in enumerate(found.terms) if term.df <= max(2, found.windows // 4)}
+    for hit in found.hits:
+        row = rows.get(hit.note)
+        shared = telling.intersection(hit.matched)
+        if row is None or row["path"] == path or len(shared) < 2:
+            continue
+        entry = {"id": row["id"] or "", "path": row["path"], "title": row["title"] or ""}
+        if entry not in out and len(out) < RELATED:
+            out.append(entry)
+    return out
 
 
 def find_id(store: Store, folder: Folder, identity: str) -> Note | None:
