@@ -132,6 +132,20 @@ class Corpus:
             hits.append(Hit(window, segment.notes[doc], -negative, matched))
         return TextHits(hits, terms, self.count)
 
+    def coverage(self, terms: Sequence[Term], notes: Collection[int]) -> dict[int, frozenset[int]]:
+        """Return {note: which of the terms stand anywhere in it (indices into `terms`)} for those of `notes` that hold any."""
+        out: dict[int, set[int]] = {}
+        for part in self.parts:
+            owners, dead = part.segment.notes, part.dead
+            for index, term in enumerate(terms):
+                found = part.segment.postings(term.text) if term.df else None
+                if found is None:
+                    continue
+                holding = {owners[doc] for doc in found.docs if not dead or doc not in dead}
+                for note in holding.intersection(notes):
+                    out.setdefault(note, set()).add(index)
+        return {note: frozenset(indices) for note, indices in out.items()}
+
     def _plain(self, part: _Part, used: list[tuple[int, Term]], allowed: Collection[int] | None) -> list[tuple[int, float]]:
         segment, settings = part.segment, self.settings
         k1, top = settings.k1, settings.k1 + 1.0

@@ -52,6 +52,7 @@ class Query:
     as_of: datetime | None = None
     budget: int | None = None  # tokens of a context block
     query_syntax: bool = False  # the engine's own language instead of literal words
+    plain: bool = False  # the streams and their fusion alone: no other evidence (for measuring)
 
     def checked(self) -> Query:
         """Return self; raises UsageError when a part makes no sense."""

@@ -17,6 +17,7 @@ from mdmem.recall.query import RETIRED, Filters
 if TYPE_CHECKING:
     import sqlite3
 
+    from mdmem.index.catalog import Catalog
     from mdmem.store import Store
 
 _COLUMNS = {"types": "type", "kinds": "kind", "categories": "category", "agents": "agent", "statuses": "status"}
@@ -114,9 +115,14 @@ def rows(store: Store, filters: Filters, order: str = "") -> list[sqlite3.Row]:
     return [row for row in found if may_read(row["scope"], patterns)]
 
 
-def allowed(store: Store, filters: Filters) -> set[int]:
-    """Return the rowids of the notes that fit the filters and that this agent may read."""
+def allowed(store: Store, filters: Filters, catalog: Catalog | None = None) -> set[int] | None:
+    """Return the rowids of the notes that fit the filters and that this agent may read; None: all of them.
+
+    `catalog`: the one to look in, when it is not that of today."""
+    catalog = catalog or store.index.catalog
     sql, values = condition(filters, store.clock.now())
-    found = store.index.catalog.rows(f"SELECT n.rowid AS rowid, n.scope AS scope FROM notes n WHERE {sql}", values)
     patterns = agent_scopes(store)
+    if patterns is None and not catalog.value(f"SELECT 1 FROM notes n WHERE ({sql}) IS NOT 1 LIMIT 1", values):
+        return None
+    found = catalog.rows(f"SELECT n.rowid AS rowid, n.scope AS scope FROM notes n WHERE {sql}", values)
     return {row["rowid"] for row in found if patterns is None or may_read(row["scope"], patterns)}

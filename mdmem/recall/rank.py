@@ -1,0 +1,174 @@
+"""From evidence to one score per note: fusion of the streams, then what words together, dates, age and kind add.
+
+The weights were set by measurement (docs/benchmarks.md says how and what else was tried)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from mdmem.recall import adjust, fuse
+from mdmem.recall.query import Query
+from mdmem.recall.streams import Candidate, Streams, window_rows, written
+from mdmem.recall.when import closeness
+from mdmem.recall.words import pairs_of, phrase_share
+
+Key = tuple[int, int]  # number of the store, rowid of the note
+
+# Within the word stream: the best window's BM25 against the share of the question found anywhere in the note.
+SHARE = 0.5
+# Beside the fused score of 0…1.
+PHRASE = 0.15
+DATE = 0.4
+# Phrases are looked for in the notes that lead so far.
+PHRASED = 40
+
+
+@dataclass
+class Ranked:
+    """A candidate with its score and how it came about."""
+
+    key: Key
+    streams: Streams
+    candidate: Candidate
+    score: float
+    steps: list[tuple[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the configuration says about ranking."""
+
+    fusion: str
+    weight: float
+    window: float | None  # days of decay; None: off
+
+
+def rank(found: list[Streams], query: Query, settings: Settings, now: datetime) -> list[Ranked]:
+    """Return every candidate of every store, best first; equal scores: later change first, then id, then path.
+
+    Scores of words are scaled over all stores together, cosines are compared as they are."""
+    pool = {(number, c.note): c for number, streams in enumerate(found) for c in streams.candidates}
+    ranked = {key: Ranked(key, found[key[0]], candidate, 0.0) for key, candidate in pool.items()}
+    base = _streams(pool, ranked, query, settings)
+    if query.plain:
+        for key, score in base.items():
+            ranked[key].score = score
+    else:
+        _add(ranked, base, _extras(ranked, base, query))
+    asked = query.filters.kinds is not None
+    for one in ranked.values():
+        _age(one, settings.window if query.decay else None, asked, now)
+    return sorted(ranked.values(), key=_order)
+
+
+def _order(one: Ranked) -> tuple[float, tuple[int, ...], str, str]:
+    row = one.candidate.row
+    assert row is not None
+    later = tuple(-ord(char) for char in row["updated"] or "")
+    return (-one.score, later, row["id"] or "", row["path"])
+
+
+def _streams(pool: Mapping[Key, Candidate], ranked: dict[Key, Ranked], query: Query, settings: Settings) -> dict[Key, float]:
+    """Return the fused score of each candidate, 0…1 (plain `semantic`: the cosine)."""
+    words = {key: c.bm25 for key, c in pool.items() if c.bm25 is not None}
+    near = {key: c.cosine for key, c in pool.items() if c.cosine is not None}
+    if query.mode == "semantic":
+        base = dict(near) if query.plain else fuse.scaled(near)
+    elif query.mode == "keyword" or not near:
+        base = _worded(pool, words, query)
+    elif settings.fusion == "rrf":
+        base = fuse.rrf(words, near)
+    elif query.plain:
+        base = fuse.minmax(words, near, settings.weight)
+    else:
+        left, right = _worded(pool, words, query), fuse.scaled(near)
+        base = {key: settings.weight * left.get(key, 0.0) + (1 - settings.weight) * right.get(key, 0.0) for key in pool}
+    for key, candidate in pool.items():
+        base.setdefault(key, 0.0)
+        steps = ranked[key].steps
+        if candidate.bm25 is not None:
+            steps.append(("bm25", round(candidate.bm25, 4)))
+        if candidate.cosine is not None:
+            steps.append(("cosine", round(candidate.cosine, 4)))
+        if not query.plain:
+            steps.append(("share", round(candidate.share, 4)))
+        steps.append(("fused", round(base[key], 4)))
+    return base
+
+
+def _worded(pool: Mapping[Key, Candidate], words: Mapping[Key, float], query: Query) -> dict[Key, float]:
+    """Return the word stream: the best window's BM25, and how much of the question the whole note holds."""
+    scaled = fuse.scaled(words, 0.0)
+    if query.plain or query.query_syntax:
+        return scaled
+    return {key: (1 - SHARE) * scaled.get(key, 0.0) + SHARE * candidate.share for key, candidate in pool.items()}
+
+
+def _extras(ranked: dict[Key, Ranked], base: dict[Key, float], query: Query) -> dict[str, tuple[float, dict[Key, float]]]:
+    """Return {name: (weight, {key: value 0…1})} of the evidence that applies to this question."""
+    out: dict[str, tuple[float, dict[Key, float]]] = {}
+    dates = {key: near for key, one in ranked.items() if (near := _near_date(one)) > 0}
+    if any(one.streams.periods for one in ranked.values()):
+        out["date"] = (DATE, dates)
+    pairs = pairs_of(query.text) if query.mode != "semantic" and not query.query_syntax else []
+    if pairs:
+        leading = sorted(ranked, key=lambda key: (-(base[key] + DATE * dates.get(key, 0.0)), key))[:PHRASED]
+        out["phrase"] = (PHRASE, _phrases(ranked, leading, pairs))
+    return out
+
+
+def _near_date(one: Ranked) -> float:
+    row = one.candidate.row
+    if not one.streams.periods or row is None:
+        return 0.0
+    return max(
+        (closeness(period, moment.date()) for period in one.streams.periods for moment in written(row)),
+        default=0.0,
+    )
+
+
+def _phrases(ranked: dict[Key, Ranked], leading: list[Key], pairs: list[tuple[str, str]]) -> dict[Key, float]:
+    out: dict[Key, float] = {}
+    for number in sorted({key[0] for key in leading}):
+        mine = [ranked[key] for key in leading if key[0] == number and len(ranked[key].candidate.matched) > 1]
+        if not mine:
+            continue
+        streams = mine[0].streams
+        worth = streams.worth()
+        wanted = {w for one in mine for w in (one.candidate.word_window, one.candidate.near_window) if w}
+        texts = window_rows(streams.index.catalog, sorted(wanted))
+        for one in mine:
+            windows = dict.fromkeys((one.candidate.word_window, one.candidate.near_window))
+            value = phrase_share(pairs, [texts[w]["text"] for w in windows if w in texts], worth)
+            if value:
+                out[one.key] = value
+    return out
+
+
+def _add(ranked: dict[Key, Ranked], base: dict[Key, float], extras: dict[str, tuple[float, dict[Key, float]]]) -> None:
+    """Set each score: the weighted mean of the fused score and what applies beside it."""
+    total = 1.0 + sum(weight for weight, _ in extras.values())
+    for key, one in ranked.items():
+        score = base[key]
+        for name, (weight, values) in extras.items():
+            value = values.get(key, 0.0)
+            if value:
+                score += weight * value
+                one.steps.append((name, round(value, 4)))
+        one.score = score / total
+
+
+def _age(one: Ranked, window: float | None, asked: bool, now: datetime) -> None:
+    row = one.candidate.row
+    assert row is not None
+    floor = adjust.floor_of(row["kind"] or "", row["type"] or "", row["tier"] or "", bool(row["pinned"]))
+    decay = adjust.decay(adjust.age_in_days(row["updated"] or "", now), window, floor)
+    kind = adjust.kind_weight(row["kind"] or "", asked)
+    one.score *= decay * kind
+    for name, factor in (("decay", decay), ("kind", kind)):
+        if round(factor, 4) != 1.0:
+            one.steps.append((name, round(factor, 4)))
+    one.steps.append(("score", round(one.score, 6)))

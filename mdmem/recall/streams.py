@@ -1,0 +1,232 @@
+"""Candidates of one store: by words, by meaning, by date, with the raw evidence for each note.
+
+Knows the index; knows nothing of how the evidence is weighed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mdmem.recall.query import DEFAULT_KINDS, Filters, Query
+from mdmem.recall.select import allowed
+from mdmem.recall.when import Period, periods
+from mdmem.recall.words import terms_of
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from mdmem.index.catalog import Catalog
+    from mdmem.index.score import Corpus, Term, TextHits
+    from mdmem.store import Store
+
+POOL = 200  # windows that each stream hands on
+DATED = 50  # notes of the days that a question names
+_MARKS = 500  # values in one SQL statement
+_COLUMNS = "rowid, path, id, kind, type, title, scope, agent, tier, pinned, created, updated, valid_from"
+
+
+class Searchable(Protocol):
+    """An index, now or as of a date."""
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+    def corpus(self) -> Corpus: ...
+
+    def text_hits(self, query: Any, allowed: Collection[int] | None = None, limit: int = 50) -> TextHits: ...
+
+    def syntax_hits(self, query: str, allowed: Collection[int] | None = None, limit: int = 50) -> TextHits: ...
+
+    def vector_search(self, query: Any, allowed: Collection[int] | None = None, limit: int = 50) -> list[tuple[int, float]]: ...
+
+    def cosines(self, query: Any, wanted: Sequence[int]) -> dict[int, float]: ...
+
+
+@dataclass
+class Candidate:
+    """A note that may answer, and why: its best window by words and by meaning, each with the raw score."""
+
+    note: int
+    bm25: float | None = None
+    word_window: int = 0
+    cosine: float | None = None
+    near_window: int = 0
+    share: float = 0.0
+    matched: frozenset[int] = frozenset()
+    row: sqlite3.Row | None = None
+
+    @property
+    def window(self) -> int:
+        """The window to show: the one with the words, else the nearest in meaning."""
+        return self.word_window or self.near_window
+
+
+@dataclass
+class Streams:
+    """What one store has for a question."""
+
+    store: Store
+    index: Searchable
+    candidates: list[Candidate]
+    terms: list[Term] = field(default_factory=list)
+    periods: list[Period] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    meaning: bool = False  # whether vectors were searched
+    windows: int = 0
+
+    def worth(self) -> dict[str, float]:
+        """Return {term: weight · idf} of the question's terms."""
+        return {term.text: term.weight * term.idf for term in self.terms}
+
+
+def gather(store: Store, query: Query, vector: Any = None) -> Streams:
+    """Return the candidates of a store. `vector`: the question's vector where the caller has it; None: embed it here.
+
+    Trouble in one stream is a notice; what the other stream found is returned."""
+    index, notices = _index(store, query)
+    wanted = allowed(store, searched(query.filters), index.catalog)
+    found = Streams(store, index, [], notices=notices)
+    by_note: dict[int, Candidate] = {}
+    if query.mode != "semantic":
+        _by_words(found, query, wanted, by_note)
+    if query.mode != "keyword":
+        _by_meaning(found, query, wanted, by_note, vector)
+    if not query.plain:
+        found.periods = periods(query.text, query.as_of or store.clock.now())
+        _by_date(found, wanted, by_note)
+    found.candidates = [by_note[note] for note in sorted(by_note)]
+    _complete(found, query, vector)
+    notices += store.index.take_notices()
+    return found
+
+
+def searched(filters: Filters) -> Filters:
+    """Return the filters with the kinds that are searched unless others are asked for."""
+    return filters if filters.kinds is not None else replace(filters, kinds=DEFAULT_KINDS)
+
+
+def _index(store: Store, query: Query) -> tuple[Searchable, list[str]]:
+    notices = list(store.index.refresh().notices)
+    if query.as_of is None:
+        return store.index, notices
+    from mdmem.errors import NotFound
+    from mdmem.repo.history import rev_at
+
+    rev = rev_at(store.git, query.as_of)
+    if rev is None:
+        day = query.as_of.date().isoformat()
+        raise NotFound(f"the store has no commit at or before {day}", hint="mdmem history", code="no_revision")
+    return store.index.as_of(rev, query.as_of), notices
+
+
+def _by_words(found: Streams, query: Query, wanted: Collection[int] | None, by_note: dict[int, Candidate]) -> None:
+    if query.query_syntax:
+        hits = found.index.syntax_hits(query.text, wanted, POOL)
+    else:
+        hits = found.index.text_hits(terms_of(query.text), wanted, POOL)
+    found.terms, found.windows = hits.terms, hits.windows
+    for hit in hits.hits:
+        candidate = by_note.setdefault(hit.note, Candidate(hit.note))
+        if candidate.bm25 is None or hit.score > candidate.bm25:
+            candidate.bm25, candidate.word_window = hit.score, hit.window
+
+
+def _by_meaning(
+    found: Streams, query: Query, wanted: Collection[int] | None, by_note: dict[int, Candidate], vector: Any
+) -> None:
+    asked = query.text if vector is None else vector
+    near = found.index.vector_search(asked, wanted, POOL)
+    found.meaning = bool(near)
+    owners = owners_of(found.index.catalog, [window for window, _ in near])
+    for window, cosine in near:
+        note = owners.get(window)
+        if note is None:
+            continue
+        candidate = by_note.setdefault(note, Candidate(note))
+        if candidate.cosine is None or cosine > candidate.cosine:
+            candidate.cosine, candidate.near_window = cosine, window
+
+
+def _by_date(found: Streams, wanted: Collection[int] | None, by_note: dict[int, Candidate]) -> None:
+    """Add the notes written on the days that the question names, so that `what did we do on 4 May` has candidates."""
+    for period in found.periods:
+        if period.days > 31:
+            continue
+        column = "substr(created, 6, 5)" if period.any_year else "substr(created, 1, 10)"
+        first, last = (day.isoformat()[5 if period.any_year else 0 :] for day in (period.first, period.last))
+        rows = found.index.catalog.rows(
+            f"SELECT rowid FROM notes WHERE {column} BETWEEN ? AND ? ORDER BY created DESC, rowid LIMIT ?", (first, last, DATED)
+        )
+        for row in rows:
+            if wanted is None or row["rowid"] in wanted:
+                by_note.setdefault(row["rowid"], Candidate(row["rowid"]))
+
+
+def _complete(found: Streams, query: Query, vector: Any) -> None:
+    """Give every candidate its row, the share of the question that stands in it, and a cosine where one can be had."""
+    notes = [candidate.note for candidate in found.candidates]
+    rows = {row["rowid"]: row for row in _rows(found.index.catalog, f"SELECT {_COLUMNS} FROM notes WHERE rowid IN (%s)", notes)}
+    # A note that another process deleted meanwhile has no row any more.
+    found.candidates = [candidate for candidate in found.candidates if candidate.note in rows]
+    for candidate in found.candidates:
+        candidate.row = rows[candidate.note]
+    if query.plain:
+        return
+    if found.terms and not query.query_syntax:
+        worth = [term.weight * term.idf for term in found.terms]
+        total = sum(term.weight * (term.idf or _unseen(found.windows)) for term in found.terms)
+        matched = found.index.corpus().coverage(found.terms, set(rows))
+        for candidate in found.candidates:
+            candidate.matched = matched.get(candidate.note, frozenset())
+            if total:
+                candidate.share = sum(worth[number] for number in sorted(candidate.matched)) / total
+    _missing_cosines(found, query, vector)
+
+
+def _unseen(windows: int) -> float:
+    """Return the idf of a word that stands nowhere (df = 0)."""
+    import math
+
+    return math.log(1.0 + (windows + 0.5) / 0.5)
+
+
+def _missing_cosines(found: Streams, query: Query, vector: Any) -> None:
+    """Words or a date alone brought these in: look up how near they are, so that no stream counts them as strangers."""
+    lacking = {candidate.note: candidate for candidate in found.candidates if candidate.cosine is None}
+    if not found.meaning or not lacking:
+        return
+    rows = _rows(found.index.catalog, "SELECT rowid, note FROM windows WHERE note IN (%s)", list(lacking))
+    owner = {row["rowid"]: row["note"] for row in rows}
+    cosines = found.index.cosines(query.text if vector is None else vector, sorted(owner))
+    for window in sorted(cosines):
+        candidate = lacking[owner[window]]
+        if candidate.cosine is None or cosines[window] > candidate.cosine:
+            candidate.cosine, candidate.near_window = cosines[window], window
+
+
+def owners_of(catalog: Catalog, windows: Sequence[int]) -> dict[int, int]:
+    """Return {window rowid: note rowid}."""
+    return {row["rowid"]: row["note"] for row in _rows(catalog, "SELECT rowid, note FROM windows WHERE rowid IN (%s)", windows)}
+
+
+def window_rows(catalog: Catalog, windows: Sequence[int]) -> dict[int, sqlite3.Row]:
+    """Return {window rowid: its row}."""
+    return {row["rowid"]: row for row in _rows(catalog, "SELECT * FROM windows WHERE rowid IN (%s)", windows)}
+
+
+def _rows(catalog: Catalog, sql: str, values: Sequence[int]) -> list[sqlite3.Row]:
+    out: list[sqlite3.Row] = []
+    for start in range(0, len(values), _MARKS):
+        part = values[start : start + _MARKS]
+        out += catalog.rows(sql % ", ".join("?" * len(part)), part)
+    return out
+
+
+def written(row: sqlite3.Row) -> list[datetime]:
+    """Return the moments that a note is about: when it was written, and from when it holds."""
+    from mdmem.clock import read_stamp
+
+    found = [read_stamp(row[name]) for name in ("created", "valid_from") if row[name]]
+    return [moment for moment in found if moment is not None]

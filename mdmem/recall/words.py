@@ -1,0 +1,67 @@
+"""The words of a question that are worth searching, and the pairs among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+from mdmem.index.text import query_words
+
+# Words that shape a question and say nothing of what it is about. Left out when anything else is asked.
+_ENGLISH = """
+a about all also am an and any are as at be because been being both but by can could did do does doing during each either
+few for from had has have having he her here hers herself him himself his how i if in into is it its itself just me mine
+more most my myself neither no nor not of on once only or other our ours ourselves same she should so some such than that
+the their theirs them themselves then there these they this those through to too until us very was we were what when where
+which while who whom whose why will with would you your yours yourself yourselves tell please
+"""
+_CHINESE = "的了吗呢吧啊呀么嘛我你您他她它们是在有和与就都也还很这那哪什怎谁多少几曾过把被让给对从到"
+
+
+@lru_cache(maxsize=1)
+def stop_terms() -> frozenset[str]:
+    """Return the terms, as the analyzer makes them, of words that carry no meaning in a question."""
+    from mdmem.index.analyzer import tokens
+
+    return frozenset(term for word in _ENGLISH.split() for term in tokens(word)) | frozenset(_CHINESE)
+
+
+def idle(term: str) -> bool:
+    """Tell whether a term says nothing by itself: a function word, or CJK characters that are all such words."""
+    stop = stop_terms()
+    return term in stop or (len(term) == 2 and not term.isascii() and term[0] in stop and term[1] in stop)
+
+
+def terms_of(text: str) -> list[tuple[str, float]]:
+    """Return (term, weight) pairs to search; function words only when there is nothing else."""
+    words = query_words(text)
+    return [pair for pair in words if not idle(pair[0])] or words
+
+
+def pairs_of(text: str) -> list[tuple[str, str]]:
+    """Return the pairs of words that stand next to each other in the question, function words skipped."""
+    return list(dict.fromkeys(_adjacent(text)))
+
+
+def _adjacent(text: str) -> list[tuple[str, str]]:
+    from mdmem.index.analyzer import tokens
+
+    # CJK pairs are terms of their own already.
+    line = [term for term in tokens(text) if term.isascii() and not idle(term)]
+    return [(left, right) for left, right in pairwise(line) if left != right]
+
+
+def phrase_share(pairs: Sequence[tuple[str, str]], texts: Iterable[str], worth: Mapping[str, float]) -> float:
+    """Return which share of the question's pairs (weighed by the idf of both words) stands next to each other in one of
+    the texts, 0…1."""
+    total = sum(worth.get(left, 0.0) + worth.get(right, 0.0) for left, right in pairs)
+    if total <= 0:
+        return 0.0
+    wanted = set(pairs)
+    found: set[tuple[str, str]] = set()
+    for text in texts:
+        found |= wanted.intersection(_adjacent(text))
+        if len(found) == len(wanted):
+            break
+    return sum(worth.get(left, 0.0) + worth.get(right, 0.0) for left, right in sorted(found)) / total

@@ -1,0 +1,73 @@
+"""Dates in questions."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mdmem.recall.when import Period, closeness, distance, periods
+
+NOW = datetime(2026, 11, 30, 12, tzinfo=timezone.utc)  # a Monday
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("What did Evan do on 19 August, 2023?", "2023-08-19", "2023-08-19"),
+        ("the 9th of March 2024", "2024-03-09", "2024-03-09"),
+        ("August 19th, 2023", "2023-08-19", "2023-08-19"),
+        ("2026-05-04 standup", "2026-05-04", "2026-05-04"),
+        ("in August 2023", "2023-08-01", "2023-08-31"),
+        ("during 2021", "2021-01-01", "2021-12-31"),
+        ("2023年5月4日的会", "2023-05-04", "2023-05-04"),
+        ("2023年5月", "2023-05-01", "2023-05-31"),
+        ("what did we decide last week", "2026-11-23", "2026-11-29"),
+        ("yesterday", "2026-11-29", "2026-11-29"),
+        ("昨天聊了什么", "2026-11-29", "2026-11-29"),
+        ("three days ago", "2026-11-27", "2026-11-27"),
+        ("三天前", "2026-11-27", "2026-11-27"),
+        ("last month", "2026-10-01", "2026-10-31"),
+        ("去年", "2025-01-01", "2025-12-31"),
+    ],
+)
+def test_a_period_with_its_year(text: str, first: str, last: str) -> None:
+    assert periods(text, NOW) == [Period(date.fromisoformat(first), date.fromisoformat(last))]
+
+
+@pytest.mark.parametrize("text", ["on May 4th", "5月4日", "4 May", "5月4号"])
+def test_a_day_without_a_year_fits_every_year(text: str) -> None:
+    (period,) = periods(text, NOW)
+    assert distance(period, date(2021, 5, 4)) == distance(period, date(2026, 5, 4)) == 0
+    assert distance(period, date(2026, 5, 6)) == 2 and distance(period, date(2026, 5, 1)) == -3
+
+
+@pytest.mark.parametrize("text", ["step 3 may fail", "v1.2.3 may break", "we may go", "we march on", "issue 2023", "port 5432"])
+def test_what_is_no_date(text: str) -> None:
+    assert periods(text, NOW) == []
+
+
+def test_new_year_is_near_to_december() -> None:
+    (period,) = periods("31 December", NOW)
+    assert distance(period, date(2024, 1, 1)) == 1
+
+
+def test_closeness_falls_slower_behind_than_before() -> None:
+    (period,) = periods("2026-05-04", NOW)
+    at = {gap: closeness(period, date.fromordinal(date(2026, 5, 4).toordinal() + gap)) for gap in (-400, -3, 0, 3, 400)}
+    assert at[0] == 1.0 > at[3] > at[-3] > 0.0 == at[400] == at[-400]
+
+
+@given(st.text(max_size=80))
+def test_any_text_gives_real_periods(text: str) -> None:
+    for period in periods(text, NOW):
+        assert period.first <= period.last
+        assert 0.0 <= closeness(period, date(2026, 2, 28)) <= 1.0
+
+
+@given(st.dates(date(1900, 1, 1), date(2099, 12, 31)), st.dates(date(2, 1, 1), date(9998, 1, 1)))
+def test_distance_is_that_of_the_calendar(named: date, day: date) -> None:
+    (period,) = periods(f"on {named.isoformat()}", NOW)
+    assert distance(period, day) == (day - named).days
