@@ -6,7 +6,9 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent / "mdmem"
-GROUND = {"errors", "config", "config_edit", "identity", "locate", "locks", "clock", "tokens", "detach", "notes", "__init__"}
+GROUND = set(
+    "__init__ clock config config_edit config_help detach errors identity locate locks notes tokens".split()
+)
 LEVEL = dict.fromkeys(GROUND, 0)
 LEVEL.update(dict.fromkeys(("repo", "index", "llm"), 1))
 LEVEL["store"] = 2

@@ -1,0 +1,40 @@
+"""What each setting means, for `mdmem config list`, the documentation and the dashboard."""
+
+from __future__ import annotations
+
+# One line for each name in config.DEFAULTS; a test holds the two together.
+MEANING: dict[str, str] = {
+    "agent": "Your agent's name in notes and commits; found out when empty.",
+    "device": "This machine's name; made once when empty.",
+    "default_store": "The store to use where no other is nearer.",
+    "recall.limit": "How many results recall gives.",
+    "recall.fusion": "How words and meaning are joined: minmax or rrf.",
+    "recall.bm25_weight": "Share of the words in the min-max sum, 0 to 1.",
+    "recall.decay_window": "The time in which a note loses half of what it can lose; off for none.",
+    "embedding.backend": "bundled, onnx (a model folder of yours), openai (an /embeddings endpoint) or none.",
+    "embedding.path": "Folder of an ONNX model with a model.json.",
+    "embedding.base_url": "Address of the /embeddings endpoint.",
+    "embedding.model": "The endpoint's model name.",
+    "embedding.dimensions": "Dimensions to ask the endpoint for; 0 for its own.",
+    "embedding.query_prefix": "Text put before a question.",
+    "embedding.passage_prefix": "Text put before a passage.",
+    "embedding.query_task": "Jina's task name for a question.",
+    "embedding.passage_task": "Jina's task name for a passage.",
+    "embedding.api_key_env": "Environment variable that holds the endpoint's key.",
+    "embedding.threads": "Threads of the bundled model.",
+    "index.engine": "Text engine: whoosh.",
+    "llm.backend": "Language model: none, openai (any compatible server), anthropic or command.",
+    "llm.base_url": "Address of the language model's server.",
+    "llm.model": "The language model's name.",
+    "llm.api_key_env": "Environment variable that holds the language model's key.",
+    "llm.key_command": "Program that prints the language model's key.",
+    "llm.command": "Program that answers a prompt on stdin; `claude` is known by name.",
+    "llm.timeout": "Seconds that an answer may take.",
+    "llm.max_tokens": "Tokens that an answer may have.",
+    "llm.daily_calls": "Calls to the language model in a day (UTC), at most.",
+    "llm.daily_cost": "Dollars for the language model in a day, at most; 0 for no limit.",
+    "serve": "The warm process: auto or off.",
+    "hooks.inject": "What hooks put before an agent: on, off, or own (only what this device wrote).",
+    "hooks.token_budget": "Tokens of the context at session start.",
+    "hooks.capture": "Whether hooks keep observations for the session note.",
+}

@@ -1,0 +1,22 @@
+"""The generated pages are what the program says; each setting is explained."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from mdmem.config import DEFAULTS, SHARED
+from mdmem.config_help import MEANING
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_generated_pages_are_current() -> None:
+    done = subprocess.run([sys.executable, str(ROOT / "tools/make_docs.py"), "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_each_setting_is_explained() -> None:
+    assert list(MEANING) == list(DEFAULTS)
+    assert set(DEFAULTS) >= SHARED
