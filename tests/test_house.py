@@ -6,22 +6,8 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent / "mdmem"
-GROUND = set(
-    [
-        "__init__",
-        "clock",
-        "config",
-        "config_edit",
-        "config_help",
-        "detach",
-        "errors",
-        "identity",
-        "locate",
-        "locks",
-        "notes",
-        "tokens",
-    ]
-)
+GROUND = {"__init__", "clock", "config", "config_edit", "config_help", "detach", "errors"}
+GROUND |= {"identity", "locate", "locks", "notes", "tokens"}
 LEVEL = dict.fromkeys(GROUND, 0)
 LEVEL.update(dict.fromkeys(("repo", "index", "llm"), 1))
 LEVEL["store"] = 2
