@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -53,7 +54,7 @@ def markdown_files(source: Path) -> list[Path]:
     found: list[Path] = []
     for folder, folders, files in os.walk(source):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        found += [Path(folder, name) for name in sorted(files) if name.lower().endswith((".md", ".markdown"))]
+        found += [Path(folder, name) for name in sorted(files) if name.lower().endswith((".md", ".markdown")) and name[0] != "."]
     return [path for path in found if not path.is_symlink()]
 
 
@@ -70,13 +71,14 @@ def import_markdown(
     files = markdown_files(source)
     out = Imported()
     base = source if source.is_dir() else source.parent
-    for number, path in enumerate(files):
-        progress(number, len(files), "")
-        relative = path.relative_to(base).as_posix()
-        try:
-            _one(store, path, relative, base.name, type_, scope, dry_run, out)
-        except (OSError, MdmemError, UnicodeError) as error:
-            out.failed.append({"path": relative, "reason": str(error)})
+    with contextlib.nullcontext() if dry_run else store.folder.bulk():
+        for number, path in enumerate(files):
+            progress(number, len(files), "")
+            relative = path.relative_to(base).as_posix()
+            try:
+                _one(store, path, relative, base.name, type_, scope, dry_run, out)
+            except (OSError, MdmemError, UnicodeError) as error:
+                out.failed.append({"path": relative, "reason": str(error)})
     progress(len(files), len(files), "")
     if out.paths and not dry_run:
         done = commit(store, out.paths, subject("import", f"{len(out.paths)} notes"))

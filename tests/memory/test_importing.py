@@ -1,0 +1,51 @@
+"""Markdown brought in from elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mdmem.memory.importing import import_markdown
+from mdmem.store import Store
+
+
+def source(tmp_path: Path) -> Path:
+    folder = tmp_path / "old notes"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "plain.md").write_text("# Ports\n\nThe proxy listens on 8443.\n")
+    (folder / "decision.md").write_text("---\nid: mem-abc123\ntype: decision\ntitle: Use tabs\nmood: fine\n---\n\nWe use tabs.\n")
+    (folder / "sub" / "page.md").write_text("---\ntitle: A page\nlayout: wide\n---\n\nText.\n")
+    (folder / "sub" / "apollo.md").write_text("---\nkind: entity\ntype: project\ntitle: Apollo\n---\n")
+    (folder / "secret.md").write_text("password=hunter2-and-more\n")
+    (folder / "bad.md").write_text("---\ntitle: 'don't'\n---\n")
+    (folder / "latin.md").write_bytes(b"caf\xe9\n")
+    (folder / ".hidden.md").write_text("no\n")
+    return folder
+
+
+def test_a_folder_keeps_what_it_says_and_names_what_fails(store: Store, tmp_path: Path) -> None:
+    folder = source(tmp_path)
+    dry = import_markdown(store, folder, dry_run=True)
+    done = import_markdown(store, folder)
+    assert (dry.created, dry.unchanged, len(dry.failed)) == (done.created, done.unchanged, len(done.failed)) == (5, 0, 2)
+    assert {row["path"] for row in done.failed} == {"bad.md", "latin.md"}
+    assert done.committed
+    kept = store.folder.read(next(p for p in done.paths if "mem-abc123" in p))
+    assert kept.data == (folder / "decision.md").read_bytes()
+    assert store.folder.read("entities/project/apollo.md").title == "Apollo"
+    assert store.folder.read("imported/old-notes/sub/page.md").data == (folder / "sub/page.md").read_bytes()
+    assert all(b"hunter2" not in (store.root / path).read_bytes() for path in done.paths)
+
+
+def test_f35_twice_is_once(store: Store, tmp_path: Path) -> None:
+    folder = source(tmp_path)
+    first = import_markdown(store, folder)
+    again = import_markdown(store, folder)
+    assert (again.created, again.unchanged, again.paths) == (0, first.created, [])
+
+
+def test_one_file_with_a_type(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "x.md"
+    path.write_text("---\ntitle: Ship on Thursdays\n---\n\nAlways.\n")
+    done = import_markdown(store, path, type_="decision")
+    note = store.folder.read(done.paths[0])
+    assert (note.kind, note.type, note.title) == ("memory", "decision", "Ship on Thursdays")
