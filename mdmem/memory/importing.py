@@ -54,7 +54,8 @@ def markdown_files(source: Path) -> list[Path]:
     found: list[Path] = []
     for folder, folders, files in os.walk(source):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        found += [Path(folder, name) for name in sorted(files) if name.lower().endswith((".md", ".markdown")) and name[0] != "."]
+        shown = (name for name in sorted(files) if name[0] != ".")
+        found += [Path(folder, name) for name in shown if name.lower().endswith((".md", ".markdown"))]
     return [path for path in found if not path.is_symlink()]
 
 

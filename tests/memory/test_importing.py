@@ -12,7 +12,8 @@ def source(tmp_path: Path) -> Path:
     folder = tmp_path / "old notes"
     (folder / "sub").mkdir(parents=True)
     (folder / "plain.md").write_text("# Ports\n\nThe proxy listens on 8443.\n")
-    (folder / "decision.md").write_text("---\nid: mem-abc123\ntype: decision\ntitle: Use tabs\nmood: fine\n---\n\nWe use tabs.\n")
+    decision = "---\nid: mem-abc123\ntype: decision\ntitle: Use tabs\nmood: fine\n---\n\nWe use tabs.\n"
+    (folder / "decision.md").write_text(decision)
     (folder / "sub" / "page.md").write_text("---\ntitle: A page\nlayout: wide\n---\n\nText.\n")
     (folder / "sub" / "apollo.md").write_text("---\nkind: entity\ntype: project\ntitle: Apollo\n---\n")
     (folder / "secret.md").write_text("password=hunter2-and-more\n")
