@@ -1,0 +1,369 @@
+"""Three-way merge of a note's body: by line, then by paragraph where lines clash.
+
+Edits that do not overlap are both taken. Both sides' insertions at one place both stay. What remains is widened to whole
+paragraphs (of which each side's own version is then readable) and becomes a conflict section. A section that is already
+there is one value with several versions: a side that settled it wins over a side that left it, and a new text joins the
+versions instead of nesting. The caller orders the two sides by content, so nothing here depends on who is "ours".
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from mdmem.repo.merge_lines import Stretch, three_way, union
+from mdmem.repo.merge_section import Origin, Section, Text, build_section
+from mdmem.repo.merge_tokens import Token, flat, items, paragraph_starts, section_token, tokens, weak
+
+Units = list[Token]
+Values = dict[Text, Origin]
+
+
+@dataclass
+class BodyMerge:
+    """The merged lines, the sections made by this merge, and whether a generated block must be made anew."""
+
+    lines: list[bytes]
+    made: list[Section] = field(default_factory=list)
+    regenerate: bool = False
+
+
+@dataclass
+class _Part:
+    """A stretch of the three bodies, with its merged units once they are known."""
+
+    base: Units
+    ours: Units
+    theirs: Units
+    starts: tuple[bool, bool]  # may a paragraph begin here, in ours and in theirs
+    same: bool
+    merged: Units | None
+
+
+@dataclass
+class _Merge:
+    known: bool
+    origins: tuple[Origin, Origin]
+    made: list[Section] = field(default_factory=list)
+    regenerate: bool = False
+
+
+def merge_bodies(
+    base: Sequence[bytes] | None, ours: Sequence[bytes], theirs: Sequence[bytes], origins: tuple[Origin, Origin]
+) -> BodyMerge:
+    """Return the merge of three bodies given as lines; `base` None means that nothing is known of it."""
+    if ours == theirs or (base is not None and theirs == base):
+        return BodyMerge(list(ours))
+    if base is not None and ours == base:
+        return BodyMerge(list(theirs))
+    units = (tokens(base or []), tokens(ours), tokens(theirs))
+    if (whole := _absorbed(*units)) is not None:
+        return BodyMerge(_lines(whole))
+    state = _Merge(base is not None, origins)
+    parts = _widen(_parts(state, *units))
+    merged: Units = []
+    for part in parts:
+        if part.merged is None:
+            part.merged = _clash(state, part)
+        _append(merged, part.merged, state.made)
+    return BodyMerge(_lines(merged), state.made, state.regenerate)
+
+
+def insert_file(lines: Sequence[bytes], ours: Text, theirs: Text, origins: tuple[Origin, Origin]) -> BodyMerge:
+    """Return the body that holds a readable note's body and the full text of a file that could not be read as one."""
+    values: Values = {}
+    for text, origin in ((ours, origins[0]), (theirs, origins[1])):
+        if text.whole:
+            values[text] = origin
+        else:
+            for version, recorded in _values(tokens(lines), origin).items():
+                values.setdefault(version, recorded)
+    old = [unit.section for unit in tokens(lines) if unit.section]
+    if len(old) == 1 and dict(old[0].versions).keys() >= values.keys():
+        return BodyMerge(list(lines))
+    section = build_section(values.items())
+    return BodyMerge(list(section.lines), [section])
+
+
+def _lines(units: Units) -> list[bytes]:
+    return [line for unit in units for line in unit.lines]
+
+
+def _keys(units: Sequence[Token]) -> list[object]:
+    return [unit.key for unit in units]
+
+
+def _parts(state: _Merge, base: Units, ours: Units, theirs: Units) -> list[_Part]:
+    keys = (_keys(base), _keys(ours), _keys(theirs))
+    if state.known:
+        stretches = three_way(*keys, weak)
+    else:
+        stretches = [_blind(*found) for found in union(keys[1], keys[2], weak)]
+    starts = paragraph_starts(ours), paragraph_starts(theirs)
+    parts: list[_Part] = []
+    for s in stretches:
+        b, o, t = base[s.b0 : s.b1], ours[s.o0 : s.o1], theirs[s.t0 : s.t1]
+        if s.kind == "same":
+            for at in range(s.o1 - s.o0):
+                unit = _one(state, b[at] if at < len(b) else None, o[at], t[at])
+                edges = (starts[0][s.o0 + at], starts[1][s.t0 + at])
+                parts.append(_Part(b[at : at + 1], [o[at]], [t[at]], edges, True, [unit]))
+            continue
+        merged = o if s.kind == "ours" else t if s.kind == "theirs" else _resolve(state, b, o, t)
+        parts.append(_Part(b, o, t, (starts[0][s.o0], starts[1][s.t0]), False, merged))
+    parts.append(_Part([], [], [], (True, True), True, []))
+    return parts
+
+
+def _blind(o0: int, o1: int, t0: int, t1: int) -> Stretch:
+    """Return a stretch of two bodies without a base: what only one has counts as its insertion."""
+    kind = "ours" if t0 == t1 else "theirs" if o0 == o1 else "both"
+    return Stretch(0, 0, o0, o1, t0, t1, kind)
+
+
+def _one(state: _Merge, base: Token | None, ours: Token, theirs: Token) -> Token:
+    """Return a unit that both sides hold; its bytes can differ in line end or in what was generated."""
+    if ours.lines == theirs.lines or (base and theirs.lines == base.lines):
+        return ours
+    if base and ours.lines == base.lines:
+        return theirs
+    if not ours.managed:
+        return min(ours, theirs, key=lambda unit: unit.lines)
+    state.regenerate = True
+    lines: list[bytes] = [min(ours.lines[0], theirs.lines[0])]
+    for o0, o1, t0, t1 in union(ours.lines[1:-1], theirs.lines[1:-1], weak):
+        left, right = ours.lines[1 + o0 : 1 + o1], theirs.lines[1 + t0 : 1 + t1]
+        lines += left if left == right else [line for side in sorted((left, right)) for line in side]
+    return Token(ours.key, (*lines, min(ours.lines[-1], theirs.lines[-1])), managed=True)
+
+
+def _resolve(state: _Merge, base: Units, ours: Units, theirs: Units) -> Units | None:
+    """Return the merge of a stretch that both sides changed, None when it is a real clash."""
+    b, o, t = _keys(base), _keys(ours), _keys(theirs)
+    if o == t:
+        return [_one(state, None, left, right) for left, right in zip(ours, theirs, strict=True)]
+    if state.known and (o == b or t == b):
+        return theirs if o == b else ours
+    if any(unit.section for unit in (*base, *ours, *theirs)):
+        return None
+    if (whole := _absorbed(base, ours, theirs)) is not None:
+        return whole
+    head = 0
+    while head < min(len(o), len(t)) and o[head] == t[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(o), len(t)) - head and o[-1 - tail] == t[-1 - tail]:
+        tail += 1
+    cut = min(head, len(b)) if b[:head] == o[:head] else 0
+    rest = base[cut:]
+    if tail and _keys(rest)[-tail:] == o[len(o) - tail :]:
+        rest = rest[: len(rest) - tail]
+    left, right = ours[head : len(ours) - tail], theirs[head : len(theirs) - tail]
+    middle: Units | None = None
+    if state.known and _keys(rest) in (_keys(left), _keys(right)):
+        middle = right if _keys(rest) == _keys(left) else left
+    elif not left or not right:
+        # One side has nothing but what both have: the other inserted, unless a known text went missing here.
+        middle = (left or right) if all(weak(unit.key) for unit in rest) else None
+    elif state.known and all(weak(unit.key) for unit in rest):
+        middle = _insert(left, right)
+    return None if middle is None else [*ours[:head], *middle, *ours[len(ours) - tail :]]
+
+
+def _absorbed(base: Units, ours: Units, theirs: Units) -> Units | None:
+    """Return the side that already holds every change of the other, None when neither or both do."""
+    texts = [[line.removesuffix(b"\r") for line in flat(units) if line.strip()] for units in (base, ours, theirs)]
+    old, left, right = (Counter(text) for text in texts)
+    has_right = _holds(old, left, right) and _in_order(texts[1], texts[2])
+    has_left = _holds(old, right, left) and _in_order(texts[2], texts[1])
+    if has_left == has_right:
+        return None
+    return ours if has_right else theirs
+
+
+def _holds(old: Counter[bytes], big: Counter[bytes], small: Counter[bytes]) -> bool:
+    for line in {*old, *small}:
+        change = small[line] - old[line]
+        done = big[line] - old[line]
+        if (change > 0 and done < change) or (change < 0 and done > change):
+            return False
+    return True
+
+
+def _in_order(big: list[bytes], small: list[bytes]) -> bool:
+    there = set(big)
+    rest = iter(big)
+    return all(any(line == other for other in rest) for line in small if line in there)
+
+
+def _insert(ours: Units, theirs: Units) -> Units:
+    """Return both insertions at one place, what they share once, in an order that depends on their content alone."""
+    left, right = items(ours), items(theirs)
+    if left is not None and right is not None:
+        return _interleave(left, right)
+    found: Units = []
+    for o0, o1, t0, t1 in union(_keys(ours), _keys(theirs), weak):
+        one, two = ours[o0:o1], theirs[t0:t1]
+        if _keys(one) == _keys(two):
+            found += one
+        elif not one or not two:
+            found += one or two
+        else:
+            found += _beside(one, two)
+    return found
+
+
+def _interleave(ours: list[tuple[Token, ...]], theirs: list[tuple[Token, ...]]) -> Units:
+    """Return two runs of list items as one: each keeps its order, the smaller head goes first, equal ones once."""
+    found: Units = []
+    for o0, o1, t0, t1 in union([_item(i) for i in ours], [_item(i) for i in theirs], lambda key: False):
+        left, right = ours[o0:o1], theirs[t0:t1]
+        if [_item(i) for i in left] == [_item(i) for i in right]:
+            right = []
+        while left or right:
+            first = not right or (bool(left) and _item(left[0]) < _item(right[0]))
+            found += (left if first else right).pop(0)
+    return found
+
+
+def _item(units: tuple[Token, ...]) -> bytes:
+    return b"\n".join(line for unit in units for line in unit.lines)
+
+
+def _beside(one: Units, two: Units) -> Units:
+    """Return two inserted texts one after the other, as paragraphs of their own where either is one."""
+    first, second = sorted((one, two), key=lambda units: [line.strip() for line in _lines(units) if line.strip()])
+    for near, far in ((first, second), (second, first)):
+        # A text that has no empty line before it continues the paragraph above; the other one starts a new paragraph.
+        if not weak(near[0].key) and weak(far[0].key):
+            return near + far
+        if weak(near[-1].key) and not weak(far[-1].key):
+            return near + far
+    loose = any(weak(unit.key) for unit in one + two)
+    if loose and not weak(first[-1].key) and not weak(second[0].key):
+        return [*first, Token(b"", (b"",)), *second]
+    if weak(first[-1].key) and weak(second[0].key):
+        second = second[next((at for at, unit in enumerate(second) if not weak(unit.key)), len(second)) :]
+    return first + second
+
+
+def _widen(parts: list[_Part]) -> list[_Part]:
+    """Return the parts with each clash grown over its neighbours to whole paragraphs."""
+    wide: list[_Part] = []
+    done = at = 0
+    while at < len(parts):
+        if parts[at].merged is not None:
+            at += 1
+            continue
+        first = at
+        while first > done and not all(parts[first].starts):
+            first -= 1
+        if first == done and wide and not all(parts[first].starts):
+            first, done = done - 1, done - 1
+            joined = [wide.pop(), *parts[done + 1 : at + 1]]
+        else:
+            wide += parts[done:first]
+            joined = parts[first : at + 1]
+        at += 1
+        while at < len(parts) and not all(parts[at].starts):
+            joined.append(parts[at])
+            at += 1
+        wide.append(_join(joined))
+        done = at
+    return wide + parts[done:]
+
+
+def _join(parts: list[_Part]) -> _Part:
+    sides: tuple[Units, Units, Units] = ([], [], [])
+    for part in parts:
+        for whole, units in zip(sides, (part.base, part.ours, part.theirs), strict=True):
+            whole += units
+    return _Part(*sides, parts[0].starts, False, None)
+
+
+def _values(units: Units, origin: Origin) -> Values:
+    """Return the versions that a stretch of one side stands for: one, or as many as its section has."""
+    many = max((len(unit.section.versions) for unit in units if unit.section), default=1)
+    found: Values = {}
+    for number in range(many):
+        lines: list[bytes] = []
+        whole, source = False, origin
+        for unit in units:
+            if unit.section is None:
+                lines += unit.lines
+                continue
+            text, source = unit.section.versions[min(number, len(unit.section.versions) - 1)]
+            whole = text.whole and len([u for u in units if not weak(u.key)]) == 1
+            lines += [text.data] if whole else text.data.split(b"\n")
+        text = Text(b"\n".join(lines), True) if whole else Text(_strip(lines))
+        found[text] = min(found.get(text, source), source)
+    return found
+
+
+def _strip(lines: list[bytes]) -> bytes:
+    kept = list(lines)
+    while kept and not kept[0].strip():
+        del kept[0]
+    while kept and not kept[-1].strip():
+        del kept[-1]
+    return b"\n".join(kept)
+
+
+def _clash(state: _Merge, part: _Part) -> Units:
+    """Return the units of a clash: each side's versions in one section, or the side that has settled it."""
+    ours, theirs = _values(part.ours, state.origins[0]), _values(part.theirs, state.origins[1])
+    base = _values(part.base, Origin()) if state.known else {}
+    kept = several(set(base), set(ours), set(theirs))
+    sides = [side for side, values in ((part.ours, ours), (part.theirs, theirs)) if set(values) == kept]
+    if sides:
+        return min(sides, key=_lines)
+    if len(kept) == 1:
+        return [Token(line, (line,)) for line in kept.pop().data.split(b"\n")]
+    recorded: Values = {}
+    for values, units in ((ours, part.ours), (theirs, part.theirs)):
+        written = {text for unit in units if unit.section for text, _ in unit.section.versions}
+        for text in kept & values.keys():
+            # What an earlier merge wrote down about a version is nearer to its source than this merge's side.
+            if text not in recorded or text in written:
+                old = recorded.get(text)
+                recorded[text] = values[text] if old is None or text in written else min(old, values[text])
+    head, tail = _frame(part)
+    section = build_section(recorded.items())
+    state.made.append(section)
+    return [*head, section_token(section), *tail]
+
+
+def several(base: set[Text], ours: set[Text], theirs: set[Text]) -> set[Text]:
+    """Return the versions that stay when both sides changed a value that can have several.
+
+    A three-way set, in which a side that holds one version alone has chosen it and keeps it.
+    """
+    kept = (ours & theirs) | (ours - base) | (theirs - base)
+    for side in (ours, theirs):
+        if len(side) == 1 and side != base:
+            kept |= side
+    return kept or ours | theirs
+
+
+def _frame(part: _Part) -> tuple[Units, Units]:
+    """Return the empty lines before and after a clash, those of the side that has more of them."""
+    heads: list[Units] = []
+    tails: list[Units] = []
+    for units in (part.ours, part.theirs):
+        inner = [at for at, unit in enumerate(units) if not weak(unit.key)]
+        if inner:
+            heads.append(units[: inner[0]])
+            tails.append(units[inner[-1] + 1 :])
+    return max(heads, key=len, default=[]), max(tails, key=len, default=[])
+
+
+def _append(merged: Units, units: Units, made: list[Section]) -> None:
+    """Add units; a section made now is held apart from text by empty lines."""
+    fresh = {id(section) for section in made}
+    for unit in units:
+        new = unit.section is not None and id(unit.section) in fresh
+        after = bool(merged) and merged[-1].section is not None and id(merged[-1].section) in fresh
+        if merged and (new or after) and not weak(merged[-1].key) and not weak(unit.key):
+            merged.append(Token(b"", (b"",)))
+        merged.append(unit)
