@@ -185,7 +185,7 @@ def _dedent(lines: Sequence[str], column: int) -> tuple[str, ...]:
 
 def with_children(entry: Entry, children: Sequence[Entry], tail: Sequence[str] = ()) -> Entry:
     """Return a map's entry with other children."""
-    value: Value = {child.name: child.value for child in children}
+    value: Value = {child.name: child.value for child in children} or ""
     by = entry.indent or 2
     inner = indented([*entry_lines(children), *tail], by)
     head = entry.rest[0] if entry.children and not _inline(entry) else ":"
@@ -227,7 +227,8 @@ def read_items(entry: Entry | None) -> Items | None:
 def _item_lines(entry: Entry, items: Items) -> None:
     """Note the raw lines of each item of a list with one dash a line."""
     assert entry.node is not None
-    starts = [place for place, line in enumerate(entry.rest[1:], 1) if line.lstrip(" ").startswith(("- ", "-\t")) or line.strip() == "-"]
+    dashes = ("- ", "-\t", "-\r")
+    starts = [place for place, line in enumerate(entry.rest[1:], 1) if (line.lstrip(" ") + " ").startswith(dashes)]
     if len(starts) != len(entry.node.items):
         return
     at = 1
@@ -244,3 +245,14 @@ def _item_lines(entry: Entry, items: Items) -> None:
 
 def _loose(line: str) -> bool:
     return not line.strip() or line.lstrip(" ").startswith("#")
+
+
+def raw_value(lines: Sequence[str], node: Node, name: str, stop: int) -> tuple[str, ...] | None:
+    """Return the raw text of one key's value in a map that ends before line `stop`: `: …`, then the lines after it."""
+    place = node.find(name)
+    if place < 0:
+        return None
+    key = node.keys[place]
+    limit = node.keys[place + 1].line if place + 1 < len(node.keys) else stop
+    end = _last(lines, key.line, node.items[place], limit, key.column)
+    return (lines[key.line][key.end_column :], *_dedent(lines[key.line + 1 : end], key.column))

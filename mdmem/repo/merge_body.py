@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from mdmem.repo.merge_lines import Stretch, three_way, union
 from mdmem.repo.merge_section import Origin, Section, Text, build_section
@@ -295,8 +296,8 @@ def _values(units: Units, origin: Origin) -> Values:
                 continue
             text, source = unit.section.versions[min(number, len(unit.section.versions) - 1)]
             whole = text.whole and len([u for u in units if not weak(u.key)]) == 1
-            lines += [text.data] if whole else text.data.split(b"\n")
-        text = Text(b"\n".join(lines), True) if whole else Text(_strip(lines))
+            lines = [text.data] if whole else [*lines, *text.data.split(b"\n")]
+        text = Text(lines[0], True) if whole else Text(_strip(lines))
         found[text] = min(found.get(text, source), source)
     return found
 
@@ -334,7 +335,10 @@ def _clash(state: _Merge, part: _Part) -> Units:
     return [*head, section_token(section), *tail]
 
 
-def several(base: set[Text], ours: set[Text], theirs: set[Text]) -> set[Text]:
+T = TypeVar("T")
+
+
+def several(base: set[T], ours: set[T], theirs: set[T]) -> set[T]:
     """Return the versions that stay when both sides changed a value that can have several.
 
     A three-way set, in which a side that holds one version alone has chosen it and keeps it.

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 Key = Hashable
 Weak = Callable[[Key], bool]
@@ -204,4 +205,34 @@ def union(ours: Sequence[Key], theirs: Sequence[Key], weak: Weak) -> list[tuple[
         if i < len(ours):
             found.append((i, i + 1, j, j + 1))
         o, t = i + 1, j + 1
+    return found
+
+
+def sequence(known: bool, base: Sequence[str], ours: Sequence[str], theirs: Sequence[str], once: bool = False) -> list[str]:
+    """Return the order of keys, items or comment lines that both sides' orders give; what both brought stands once."""
+    found: list[str] = []
+    stretches: list[tuple[Sequence[str], Sequence[str], str]]
+    if known:
+        cuts = three_way(base, ours, theirs, lambda key: False)
+        stretches = [(ours[s.o0 : s.o1], theirs[s.t0 : s.t1], s.kind) for s in cuts]
+    else:
+        stretches = [(ours[a:b], theirs[c:d], "both") for a, b, c, d in union(ours, theirs, lambda key: False)]
+    for left, right, kind in stretches:
+        if kind == "both" and left != right:
+            pairs = union(left, right, lambda key: False) if known else [(0, len(left), 0, len(right))]
+            for o0, o1, t0, t1 in pairs:
+                found += left[o0:o1] if left[o0:o1] == right[t0:t1] else _zip(left[o0:o1], right[t0:t1], once)
+        else:
+            found += right if kind == "theirs" else left
+    return list(dict.fromkeys(found)) if once else found
+
+
+def _zip(left: Sequence[str], right: Sequence[str], once: bool) -> list[str]:
+    """Return two runs as one: names by the smaller head, comment lines not torn apart."""
+    if not once:
+        return list(chain(*sorted((list(left), list(right)))))
+    a, b = list(left), list(right)
+    found: list[str] = []
+    while a or b:
+        found.append((a if not b or (a and a[0] < b[0]) else b).pop(0))
     return found
