@@ -23,7 +23,7 @@ from mdmem.repo.merge_body import insert_file, merge_bodies, several
 from mdmem.repo.merge_conflicts import Conflict, Version, find_conflicts, mark_deleted_conflict, settle
 from mdmem.repo.merge_fields import merge_blocks
 from mdmem.repo.merge_markers import read_markers
-from mdmem.repo.merge_section import Origin, Text, build_section
+from mdmem.repo.merge_section import BOM, Origin, Text, build_section
 from mdmem.repo.merge_side import Form, Side, file_section, form_of, join, lines_of, origin_of, plain, problem_of, read_side
 from mdmem.repo.merge_tokens import tokens
 
@@ -55,7 +55,7 @@ def merge(
     if base is not None and ours == base:
         return Merged(theirs)
     ours, theirs = sorted((ours, theirs))
-    if base is not None and not base.strip():
+    if base is not None and not base.removeprefix(BOM).strip():
         base = None
     regenerate = False
     try:

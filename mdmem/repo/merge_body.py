@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from mdmem.repo.merge_lines import Stretch, three_way, union
+from mdmem.repo.merge_lines import Key, Stretch, three_way, union
 from mdmem.repo.merge_section import Origin, Section, Text, build_section
 from mdmem.repo.merge_tokens import Token, flat, items, paragraph_starts, section_token, tokens, weak
 
@@ -59,10 +59,13 @@ def merge_bodies(
     if base is not None and ours == base:
         return BodyMerge(list(theirs))
     units = (tokens(base or []), tokens(ours), tokens(theirs))
-    if (whole := _absorbed(*units)) is not None:
+    if (whole := _absorbed(*units) or _respaced(*units)) is not None:
         return BodyMerge(_lines(whole))
     state = _Merge(base is not None, origins)
-    parts = _widen(_parts(state, *units))
+    parts = _parts(state, *units)
+    if state.known:
+        _rescue(parts, *units)
+    parts = _widen(parts)
     merged: Units = []
     for part in parts:
         if part.merged is None:
@@ -176,11 +179,57 @@ def _absorbed(base: Units, ours: Units, theirs: Units) -> Units | None:
     """Return the side that already holds every change of the other, None when neither or both do."""
     texts = [[line.removesuffix(b"\r") for line in flat(units) if line.strip()] for units in (base, ours, theirs)]
     old, left, right = (Counter(text) for text in texts)
-    has_right = _holds(old, left, right) and _in_order(texts[1], texts[2])
-    has_left = _holds(old, right, left) and _in_order(texts[2], texts[1])
+    sections = [{unit.key for unit in units if unit.section} for units in (base, ours, theirs)]
+    has_right = sections[2] <= sections[0] | sections[1] and texts[2] != texts[0]
+    has_right = has_right and _holds(old, left, right) and _in_order(texts[1], texts[2])
+    has_left = sections[1] <= sections[0] | sections[2] and texts[1] != texts[0]
+    has_left = has_left and _holds(old, right, left) and _in_order(texts[2], texts[1])
     if has_left == has_right:
         return None
     return ours if has_right else theirs
+
+
+def _respaced(base: Units, ours: Units, theirs: Units) -> Units | None:
+    """Return the merge of two sides that differ in empty lines alone, None when they differ in more."""
+    if [unit.lines for unit in ours if not weak(unit.key)] != [unit.lines for unit in theirs if not weak(unit.key)]:
+        return None
+    gaps = [_gaps(units) for units in (base, ours, theirs)]
+    same = len(gaps[0]) == len(gaps[1])
+    words = [unit for unit in ours if not weak(unit.key)]
+    found: Units = []
+    for at, (one, two) in enumerate(zip(gaps[1], gaps[2], strict=True)):
+        old = gaps[0][at] if same else None
+        if old is not None and len(old) in (len(one), len(two)):
+            found += two if len(one) == len(old) else one
+        else:
+            found += max(one, two, key=len)
+        found += words[at : at + 1]
+    return found
+
+
+def _gaps(units: Units) -> list[Units]:
+    """Return the empty lines before each other unit, and those at the end."""
+    gaps: list[Units] = [[]]
+    for unit in units:
+        if weak(unit.key):
+            gaps[-1].append(unit)
+        else:
+            gaps.append([])
+    return gaps
+
+
+def _rescue(parts: list[_Part], base: Units, ours: Units, theirs: Units) -> None:
+    """Keep a line that stands more than once and of which each side deleted another copy: both still want one."""
+    left: set[Key] = set()
+    for part in parts:
+        left |= {unit.key for unit in (part.ours + part.theirs if part.merged is None else part.merged)}
+    both = {unit.key for unit in ours} & {unit.key for unit in theirs}
+    lost = {unit.key for unit in base if unit.key in both and unit.key not in left and not weak(unit.key)}
+    for part in parts:
+        for unit in part.base:
+            if unit.key in lost and part.merged is not None:
+                part.merged = [*part.merged, unit]
+                lost.discard(unit.key)
 
 
 def _holds(old: Counter[bytes], big: Counter[bytes], small: Counter[bytes]) -> bool:
@@ -313,6 +362,10 @@ def _strip(lines: list[bytes]) -> bytes:
 
 def _clash(state: _Merge, part: _Part) -> Units:
     """Return the units of a clash: each side's versions in one section, or the side that has settled it."""
+    for units, other in ((part.ours, part.theirs), (part.theirs, part.ours)):
+        # A section that holds all of the other side already, with more text beside it: nothing new came.
+        if not any(unit.section for unit in part.base + other) and _covers(units, part.base, other):
+            return units
     ours, theirs = _values(part.ours, state.origins[0]), _values(part.theirs, state.origins[1])
     base = _values(part.base, Origin()) if state.known else {}
     kept = several(set(base), set(ours), set(theirs))
@@ -323,7 +376,7 @@ def _clash(state: _Merge, part: _Part) -> Units:
         return [Token(line, (line,)) for line in kept.pop().data.split(b"\n")]
     recorded: Values = {}
     for values, units in ((ours, part.ours), (theirs, part.theirs)):
-        written = {text for unit in units if unit.section for text, _ in unit.section.versions}
+        written = _written(units)
         for text in kept & values.keys():
             # What an earlier merge wrote down about a version is nearer to its source than this merge's side.
             if text not in recorded or text in written:
@@ -336,6 +389,22 @@ def _clash(state: _Merge, part: _Part) -> Units:
 
 
 T = TypeVar("T")
+
+
+def _covers(units: Units, base: Units, other: Units) -> bool:
+    """Tell whether a section of one side holds what the other side changed, apart from lines that this side left alone."""
+    written = _written(units)
+    if not written:
+        return False
+    b, x = _keys(base), _keys(other)
+    head = next((at for at, pair in enumerate(zip(b, x)) if pair[0] != pair[1]), min(len(b), len(x)))
+    tail = next((at for at, pair in enumerate(zip(b[::-1], x[::-1])) if pair[0] != pair[1]), min(len(b), len(x)))
+    cuts = ((i, len(x) - j) for i in (0, head) for j in (0, tail))
+    return any(Text(_strip(_lines(other[i:j]))) in written for i, j in cuts if i <= j)
+
+
+def _written(units: Units) -> set[Text]:
+    return {text for unit in units if unit.section for text, _ in unit.section.versions}
 
 
 def several(base: set[T], ours: set[T], theirs: set[T]) -> set[T]:

@@ -18,7 +18,7 @@ from mdmem.notes.schema import FIELDS
 from mdmem.repo.merge_align import aligned
 from mdmem.repo.merge_block import Block, Entry, Items, new_entry, read_items, with_children
 from mdmem.repo.merge_body import several
-from mdmem.repo.merge_lines import sequence
+from mdmem.repo.merge_lines import complete, sequence
 from mdmem.repo.merge_record import NAMES, Choice, Mark, Record, entry_from, find_entry, put_entry, read_record, record_entry
 from mdmem.repo.merge_section import Origin
 
@@ -91,7 +91,7 @@ def _entries(
 ) -> tuple[Entry, ...]:
     maps = [{entry.name: entry for entry in side} for side in (base, ours, theirs)]
     order = sequence(state.known, list(maps[0]), list(maps[1]), list(maps[2]), once=True)
-    order += sorted((maps[1].keys() | maps[2].keys()) - set(order))
+    order = complete(order, maps[1].keys() | maps[2].keys(), list(maps[1]), list(maps[2]))
     found: list[Entry] = []
     for name in order:
         b, o, t = (entries.get(name) for entries in maps)
@@ -211,8 +211,8 @@ def _set(state: _Merge, b: Entry | None, o: Entry | None, t: Entry | None) -> tu
     same = [entry for entry, texts in ((o, one), (t, two)) if entry is not None and texts == kept]
     if same:
         return (min(same, key=Entry.raw),)
-    order = [text for text in sequence(state.known, base.texts, ours.texts, theirs.texts, once=True) if text in kept]
-    order += sorted(kept - set(order))
+    order = sequence(state.known, base.texts, ours.texts, theirs.texts, once=True)
+    order = complete(order, kept, ours.texts, theirs.texts)
     template = min((entry for entry in (o, t) if entry is not None), key=Entry.raw)
     return (write_items(template, order, (ours, theirs)),)
 

@@ -8,7 +8,7 @@ lines (blank ones) never are anchors, so two paragraphs are not held apart by th
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -210,21 +210,25 @@ def union(ours: Sequence[Key], theirs: Sequence[Key], weak: Weak) -> list[tuple[
 
 def sequence(known: bool, base: Sequence[str], ours: Sequence[str], theirs: Sequence[str], once: bool = False) -> list[str]:
     """Return the order of keys, items or comment lines that both sides' orders give; what both brought stands once."""
-    found: list[str] = []
-    stretches: list[tuple[Sequence[str], Sequence[str], str]]
-    if known:
-        cuts = three_way(base, ours, theirs, lambda key: False)
-        stretches = [(ours[s.o0 : s.o1], theirs[s.t0 : s.t1], s.kind) for s in cuts]
+    if not known:
+        found = _both(ours, theirs, once)
     else:
-        stretches = [(ours[a:b], theirs[c:d], "both") for a, b, c, d in union(ours, theirs, lambda key: False)]
-    for left, right, kind in stretches:
-        if kind == "both" and left != right:
-            pairs = union(left, right, lambda key: False) if known else [(0, len(left), 0, len(right))]
-            for o0, o1, t0, t1 in pairs:
-                found += left[o0:o1] if left[o0:o1] == right[t0:t1] else _zip(left[o0:o1], right[t0:t1], once)
-        else:
-            found += right if kind == "theirs" else left
+        found = []
+        for s in three_way(base, ours, theirs, lambda key: False):
+            left, right = ours[s.o0 : s.o1], theirs[s.t0 : s.t1]
+            found += _both(left, right, once) if s.kind == "both" else right if s.kind == "theirs" else left
     return list(dict.fromkeys(found)) if once else found
+
+
+def _both(left: Sequence[str], right: Sequence[str], once: bool) -> Sequence[str]:
+    """Return two runs as one; a run that holds all of the other one gives the order."""
+    if once and (set(left) >= set(right) or set(right) >= set(left)):
+        return min((left, right), key=lambda names: (-len(set(names)), list(names)))
+    found: list[str] = []
+    for o0, o1, t0, t1 in union(left, right, lambda key: False):
+        one, two = left[o0:o1], right[t0:t1]
+        found += one if one == two else _zip(one, two, once)
+    return found
 
 
 def _zip(left: Sequence[str], right: Sequence[str], once: bool) -> list[str]:
@@ -235,4 +239,20 @@ def _zip(left: Sequence[str], right: Sequence[str], once: bool) -> list[str]:
     found: list[str] = []
     while a or b:
         found.append((a if not b or (a and a[0] < b[0]) else b).pop(0))
+    return found
+
+
+def complete(order: Sequence[str], needed: Collection[str], *sides: Sequence[str]) -> list[str]:
+    """Return the needed names in that order; one that it lacks stands after the name that it follows in a side."""
+    found = [name for name in order if name in needed]
+    there = set(found)
+    for side in sides:
+        at = 0
+        for name in side:
+            if name in there:
+                at = found.index(name) + 1
+            elif name in needed:
+                found.insert(at, name)
+                there.add(name)
+                at += 1
     return found
