@@ -8,14 +8,14 @@ versions instead of nesting. The caller orders the two sides by content, so noth
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from mdmem.repo.merge_lines import Key, Stretch, three_way, union
 from mdmem.repo.merge_section import Origin, Section, Text, build_section
-from mdmem.repo.merge_tokens import Token, flat, items, paragraph_starts, section_token, tokens, weak
+from mdmem.repo.merge_stretch import Found, absorbed, keys_of, one_unit, resolve, respaced
+from mdmem.repo.merge_tokens import Token, paragraph_starts, section_token, tokens, weak
 
 Units = list[Token]
 Values = dict[Text, Origin]
@@ -43,11 +43,9 @@ class _Part:
 
 
 @dataclass
-class _Merge:
-    known: bool
-    origins: tuple[Origin, Origin]
+class _Merge(Found):
+    origins: tuple[Origin, Origin] = (Origin(), Origin())
     made: list[Section] = field(default_factory=list)
-    regenerate: bool = False
 
 
 def merge_bodies(
@@ -59,9 +57,9 @@ def merge_bodies(
     if base is not None and ours == base:
         return BodyMerge(list(theirs))
     units = (tokens(base or []), tokens(ours), tokens(theirs))
-    if (whole := _absorbed(*units) or _respaced(*units)) is not None:
+    if (whole := absorbed(*units) or respaced(*units)) is not None:
         return BodyMerge(_lines(whole))
-    state = _Merge(base is not None, origins)
+    state = _Merge(base is not None, origins=origins)
     parts = _parts(state, *units)
     if state.known:
         _rescue(parts, *units)
@@ -94,12 +92,8 @@ def _lines(units: Units) -> list[bytes]:
     return [line for unit in units for line in unit.lines]
 
 
-def _keys(units: Sequence[Token]) -> list[object]:
-    return [unit.key for unit in units]
-
-
 def _parts(state: _Merge, base: Units, ours: Units, theirs: Units) -> list[_Part]:
-    keys = (_keys(base), _keys(ours), _keys(theirs))
+    keys = (keys_of(base), keys_of(ours), keys_of(theirs))
     if state.known:
         stretches = three_way(*keys, weak)
     else:
@@ -110,11 +104,11 @@ def _parts(state: _Merge, base: Units, ours: Units, theirs: Units) -> list[_Part
         b, o, t = base[s.b0 : s.b1], ours[s.o0 : s.o1], theirs[s.t0 : s.t1]
         if s.kind == "same":
             for at in range(s.o1 - s.o0):
-                unit = _one(state, b[at] if at < len(b) else None, o[at], t[at])
+                unit = one_unit(state, b[at] if at < len(b) else None, o[at], t[at])
                 edges = (starts[0][s.o0 + at], starts[1][s.t0 + at])
                 parts.append(_Part(b[at : at + 1], [o[at]], [t[at]], edges, True, [unit]))
             continue
-        merged = o if s.kind == "ours" else t if s.kind == "theirs" else _resolve(state, b, o, t)
+        merged = o if s.kind == "ours" else t if s.kind == "theirs" else resolve(state, b, o, t)
         parts.append(_Part(b, o, t, (starts[0][s.o0], starts[1][s.t0]), False, merged))
     parts.append(_Part([], [], [], (True, True), True, []))
     return parts
@@ -124,98 +118,6 @@ def _blind(o0: int, o1: int, t0: int, t1: int) -> Stretch:
     """Return a stretch of two bodies without a base: what only one has counts as its insertion."""
     kind = "ours" if t0 == t1 else "theirs" if o0 == o1 else "both"
     return Stretch(0, 0, o0, o1, t0, t1, kind)
-
-
-def _one(state: _Merge, base: Token | None, ours: Token, theirs: Token) -> Token:
-    """Return a unit that both sides hold; its bytes can differ in line end or in what was generated."""
-    if ours.lines == theirs.lines or (base and theirs.lines == base.lines):
-        return ours
-    if base and ours.lines == base.lines:
-        return theirs
-    if not ours.managed:
-        return min(ours, theirs, key=lambda unit: unit.lines)
-    state.regenerate = True
-    lines: list[bytes] = [min(ours.lines[0], theirs.lines[0])]
-    for o0, o1, t0, t1 in union(ours.lines[1:-1], theirs.lines[1:-1], weak):
-        left, right = ours.lines[1 + o0 : 1 + o1], theirs.lines[1 + t0 : 1 + t1]
-        lines += left if left == right else [line for side in sorted((left, right)) for line in side]
-    return Token(ours.key, (*lines, min(ours.lines[-1], theirs.lines[-1])), managed=True)
-
-
-def _resolve(state: _Merge, base: Units, ours: Units, theirs: Units) -> Units | None:
-    """Return the merge of a stretch that both sides changed, None when it is a real clash."""
-    b, o, t = _keys(base), _keys(ours), _keys(theirs)
-    if o == t:
-        return [_one(state, None, left, right) for left, right in zip(ours, theirs, strict=True)]
-    if state.known and (o == b or t == b):
-        return theirs if o == b else ours
-    if any(unit.section for unit in (*base, *ours, *theirs)):
-        return None
-    if (whole := _absorbed(base, ours, theirs)) is not None:
-        return whole
-    head = 0
-    while head < min(len(o), len(t)) and o[head] == t[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(o), len(t)) - head and o[-1 - tail] == t[-1 - tail]:
-        tail += 1
-    cut = min(head, len(b)) if b[:head] == o[:head] else 0
-    rest = base[cut:]
-    if tail and _keys(rest)[-tail:] == o[len(o) - tail :]:
-        rest = rest[: len(rest) - tail]
-    left, right = ours[head : len(ours) - tail], theirs[head : len(theirs) - tail]
-    middle: Units | None = None
-    if state.known and _keys(rest) in (_keys(left), _keys(right)):
-        middle = right if _keys(rest) == _keys(left) else left
-    elif not left or not right:
-        # One side has nothing but what both have: the other inserted, unless a known text went missing here.
-        middle = (left or right) if all(weak(unit.key) for unit in rest) else None
-    elif state.known and all(weak(unit.key) for unit in rest):
-        middle = _insert(left, right)
-    return None if middle is None else [*ours[:head], *middle, *ours[len(ours) - tail :]]
-
-
-def _absorbed(base: Units, ours: Units, theirs: Units) -> Units | None:
-    """Return the side that already holds every change of the other, None when neither or both do."""
-    texts = [[line.removesuffix(b"\r") for line in flat(units) if line.strip()] for units in (base, ours, theirs)]
-    old, left, right = (Counter(text) for text in texts)
-    sections = [{unit.key for unit in units if unit.section} for units in (base, ours, theirs)]
-    has_right = sections[2] <= sections[0] | sections[1] and texts[2] != texts[0]
-    has_right = has_right and _holds(old, left, right) and _in_order(texts[1], texts[2])
-    has_left = sections[1] <= sections[0] | sections[2] and texts[1] != texts[0]
-    has_left = has_left and _holds(old, right, left) and _in_order(texts[2], texts[1])
-    if has_left == has_right:
-        return None
-    return ours if has_right else theirs
-
-
-def _respaced(base: Units, ours: Units, theirs: Units) -> Units | None:
-    """Return the merge of two sides that differ in empty lines alone, None when they differ in more."""
-    if [unit.lines for unit in ours if not weak(unit.key)] != [unit.lines for unit in theirs if not weak(unit.key)]:
-        return None
-    gaps = [_gaps(units) for units in (base, ours, theirs)]
-    same = len(gaps[0]) == len(gaps[1])
-    words = [unit for unit in ours if not weak(unit.key)]
-    found: Units = []
-    for at, (one, two) in enumerate(zip(gaps[1], gaps[2], strict=True)):
-        old = gaps[0][at] if same else None
-        if old is not None and len(old) in (len(one), len(two)):
-            found += two if len(one) == len(old) else one
-        else:
-            found += max(one, two, key=len)
-        found += words[at : at + 1]
-    return found
-
-
-def _gaps(units: Units) -> list[Units]:
-    """Return the empty lines before each other unit, and those at the end."""
-    gaps: list[Units] = [[]]
-    for unit in units:
-        if weak(unit.key):
-            gaps[-1].append(unit)
-        else:
-            gaps.append([])
-    return gaps
 
 
 def _rescue(parts: list[_Part], base: Units, ours: Units, theirs: Units) -> None:
@@ -230,72 +132,6 @@ def _rescue(parts: list[_Part], base: Units, ours: Units, theirs: Units) -> None
             if unit.key in lost and part.merged is not None:
                 part.merged = [*part.merged, unit]
                 lost.discard(unit.key)
-
-
-def _holds(old: Counter[bytes], big: Counter[bytes], small: Counter[bytes]) -> bool:
-    for line in {*old, *small}:
-        change = small[line] - old[line]
-        done = big[line] - old[line]
-        if (change > 0 and done < change) or (change < 0 and done > change):
-            return False
-    return True
-
-
-def _in_order(big: list[bytes], small: list[bytes]) -> bool:
-    there = set(big)
-    rest = iter(big)
-    return all(any(line == other for other in rest) for line in small if line in there)
-
-
-def _insert(ours: Units, theirs: Units) -> Units:
-    """Return both insertions at one place, what they share once, in an order that depends on their content alone."""
-    left, right = items(ours), items(theirs)
-    if left is not None and right is not None:
-        return _interleave(left, right)
-    found: Units = []
-    for o0, o1, t0, t1 in union(_keys(ours), _keys(theirs), weak):
-        one, two = ours[o0:o1], theirs[t0:t1]
-        if _keys(one) == _keys(two):
-            found += one
-        elif not one or not two:
-            found += one or two
-        else:
-            found += _beside(one, two)
-    return found
-
-
-def _interleave(ours: list[tuple[Token, ...]], theirs: list[tuple[Token, ...]]) -> Units:
-    """Return two runs of list items as one: each keeps its order, the smaller head goes first, equal ones once."""
-    found: Units = []
-    for o0, o1, t0, t1 in union([_item(i) for i in ours], [_item(i) for i in theirs], lambda key: False):
-        left, right = ours[o0:o1], theirs[t0:t1]
-        if [_item(i) for i in left] == [_item(i) for i in right]:
-            right = []
-        while left or right:
-            first = not right or (bool(left) and _item(left[0]) < _item(right[0]))
-            found += (left if first else right).pop(0)
-    return found
-
-
-def _item(units: tuple[Token, ...]) -> bytes:
-    return b"\n".join(line for unit in units for line in unit.lines)
-
-
-def _beside(one: Units, two: Units) -> Units:
-    """Return two inserted texts one after the other, as paragraphs of their own where either is one."""
-    first, second = sorted((one, two), key=lambda units: [line.strip() for line in _lines(units) if line.strip()])
-    for near, far in ((first, second), (second, first)):
-        # A text that has no empty line before it continues the paragraph above; the other one starts a new paragraph.
-        if not weak(near[0].key) and weak(far[0].key):
-            return near + far
-        if weak(near[-1].key) and not weak(far[-1].key):
-            return near + far
-    loose = any(weak(unit.key) for unit in one + two)
-    if loose and not weak(first[-1].key) and not weak(second[0].key):
-        return [*first, Token(b"", (b"",)), *second]
-    if weak(first[-1].key) and weak(second[0].key):
-        second = second[next((at for at, unit in enumerate(second) if not weak(unit.key)), len(second)) :]
-    return first + second
 
 
 def _widen(parts: list[_Part]) -> list[_Part]:
@@ -396,7 +232,7 @@ def _covers(units: Units, base: Units, other: Units) -> bool:
     written = _written(units)
     if not written:
         return False
-    b, x = _keys(base), _keys(other)
+    b, x = keys_of(base), keys_of(other)
     head = next((at for at, pair in enumerate(zip(b, x)) if pair[0] != pair[1]), min(len(b), len(x)))
     tail = next((at for at, pair in enumerate(zip(b[::-1], x[::-1])) if pair[0] != pair[1]), min(len(b), len(x)))
     cuts = ((i, len(x) - j) for i in (0, head) for j in (0, tail))

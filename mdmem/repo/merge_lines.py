@@ -211,7 +211,7 @@ def union(ours: Sequence[Key], theirs: Sequence[Key], weak: Weak) -> list[tuple[
 def sequence(known: bool, base: Sequence[str], ours: Sequence[str], theirs: Sequence[str], once: bool = False) -> list[str]:
     """Return the order of keys, items or comment lines that both sides' orders give; what both brought stands once."""
     if not known:
-        found = _both(ours, theirs, once)
+        found = list(_both(ours, theirs, once))
     else:
         found = []
         for s in three_way(base, ours, theirs, lambda key: False):

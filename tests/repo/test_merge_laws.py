@@ -14,7 +14,8 @@ from mdmem.repo import merge as merge_module
 from mdmem.repo.merge import find_conflicts, merge, read_markers, settle
 from tests.repo.notes_strategy import lines, notes, versions
 
-TRIES = settings(max_examples=int(os.environ.get("MDMEM_TEST_MERGES", "50")), deadline=None, suppress_health_check=list(HealthCheck))
+MANY = int(os.environ.get("MDMEM_TEST_MERGES", "50"))
+TRIES = settings(max_examples=MANY, deadline=None, suppress_health_check=list(HealthCheck))
 Triple = tuple[bytes | None, bytes, bytes]
 SIGNS = (
     *(b"---\n", b"<<<<<<< a\n", b"=======\n", b"|||||||\n", b">>>>>>> b\n", b"\xef\xbb\xbf", b"\r\n", b"\0", b"\xff\xfe"),
