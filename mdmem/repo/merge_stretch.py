@@ -50,6 +50,10 @@ def resolve(state: Found, base: Units, ours: Units, theirs: Units) -> Units | No
         return [one_unit(state, None, left, right) for left, right in zip(ours, theirs, strict=True)]
     if state.known and (o == b or t == b):
         return theirs if o == b else ours
+    words = [[key for key in keys if not weak(key)] for keys in (b, o, t)]
+    if state.known and words[0] in words[1:] and words[1] != words[2]:
+        # Where one side changed no more than empty lines, the other side's change is the one that says something.
+        return theirs if words[1] == words[0] else ours
     if any(unit.section for unit in (*base, *ours, *theirs)):
         return None
     if (whole := absorbed(base, ours, theirs)) is not None:
