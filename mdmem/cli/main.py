@@ -32,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "status": ("mdmem.cli.cmd_status:command", "The store at a glance."),
     "check": ("mdmem.cli.cmd_check:command", "Look for what is wrong in notes."),
     "fmt": ("mdmem.cli.cmd_fmt:command", "Bring notes into the form that merges well."),
+    "bench": ("mdmem.cli.cmd_bench:command", "Measure recall on a file of questions, or on your own store."),
     "index": ("mdmem.cli.cmd_index:command", "Look at, refresh or rebuild the search index."),
     "config": ("mdmem.cli.cmd_config:command", "Show and change your settings."),
     "trust": ("mdmem.cli.cmd_trust:command", "Trust the store that you are in."),

@@ -32,14 +32,36 @@ def recall_many(stores: Sequence[tuple[str, Store]], query: Query) -> Recall:
 
     The settings of the first store count. A store that fails is named in the notices, and the others answer."""
     query = query.checked()
-    first = stores[0][1]
-    settings = _settings(first, query)
+    settings = _settings(stores[0][1], query)
+    found, names, notices = _gathered(stores, query)
+    mode = _mode(query, found, notices)
+    ranked = rank(found, query, settings, stores[0][1].clock.now())
+    results = [_hit(one, names[one.key[0]]) for one in ranked[: query.limit]]
+    answer = Recall(query, results, mode, list(dict.fromkeys(notices)))
+    if query.explain:
+        answer.explained = _explained(found, query, settings)
+    if query.budget is not None:
+        answer.context = _context(ranked, names, query)
+    return answer
+
+
+def ranking(stores: Sequence[tuple[str, Store]], query: Query, vector: Any = None) -> list[Ranked]:
+    """Return every candidate in order, without passages; `vector`: the question's, where the caller has it."""
+    query = query.checked()
+    found, _, _ = _gathered(stores, query, vector)
+    return rank(found, query, _settings(stores[0][1], query), stores[0][1].clock.now())
+
+
+def _gathered(
+    stores: Sequence[tuple[str, Store]], query: Query, vector: Any = None
+) -> tuple[list[Streams], list[str], list[str]]:
+    """Return (what each store has, its name, notices)."""
     found: list[Streams] = []
     names: list[str] = []
     notices: list[str] = []
     for name, store in stores:
         try:
-            streams = gather(store, query)
+            streams = gather(store, query, vector)
         except MdmemError as error:
             if len(stores) == 1:
                 raise
@@ -48,15 +70,7 @@ def recall_many(stores: Sequence[tuple[str, Store]], query: Query) -> Recall:
         notices += [f"{name}: {text}" if name else text for text in streams.notices]
         found.append(streams)
         names.append(name)
-    mode = _mode(query, found, notices)
-    ranked = rank(found, query, settings, first.clock.now())
-    results = [_hit(one, names[one.key[0]]) for one in ranked[: query.limit]]
-    answer = Recall(query, results, mode, list(dict.fromkeys(notices)))
-    if query.explain:
-        answer.explained = _explained(found, query, settings)
-    if query.budget is not None:
-        answer.context = _context(ranked, names, query)
-    return answer
+    return found, names, notices
 
 
 def _settings(store: Store, query: Query) -> Settings:
