@@ -57,7 +57,14 @@ def recall(
 
 
 @command.command("self")
-@click.option("--system", "systems", type=click.Choice(SYSTEMS[:-1]), multiple=True, default=("hybrid", "bm25", "dense"))
+@click.option(
+    "--system",
+    "systems",
+    type=click.Choice(SYSTEMS[:-1]),
+    multiple=True,
+    default=("hybrid", "bm25", "dense"),
+    help="May be given again.",
+)
 @json_option
 @click.pass_context
 @examples("mdmem bench self", "mdmem bench self --system hybrid --system rrf --json")
