@@ -1,0 +1,152 @@
+"""What the memory has to say about a prompt: candidates by words and meaning, the gate, and a block of quoted notes.
+
+Used by the prompt hook alone (words only) and by the warm process (with the model). Reads the index as it is: nothing is
+refreshed or rebuilt here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mdmem.memory import gate
+from mdmem.memory.context import Viewer, key
+from mdmem.memory.prompts import forced, searchable
+from mdmem.memory.quoting import Quote, block, head, shortened
+from mdmem.recall.select import agent_scopes
+
+if TYPE_CHECKING:
+    from mdmem.store import Store
+
+# Windows looked at by each way of searching, and notes given at most.
+CANDIDATES = 40
+MOST = 3
+# Windows whose cosines tell how near the store as a whole is to a prompt.
+SAMPLE = 256
+# A further note is given only when its chance is this share of the best one's.
+BESIDE = 0.6
+
+
+def relevant(store: Store, request: dict[str, Any], dense: bool) -> dict[str, Any]:
+    """Return {text, keys}: the block for the prompt in `request` ('' when nothing is relevant) and what is in it.
+
+    `request` holds prompt, scope, agent, device, own, budget, seen. Never raises for a damaged index: then nothing is found.
+    """
+    prompt = searchable(str(request["prompt"]))
+    best = judged(store, prompt, dense, request)
+    if not best:
+        return {"text": "", "keys": []}
+    quotes: list[Quote] = []
+    for chance, window, row in best:
+        if len(quotes) < MOST and chance >= BESIDE * best[0][0]:
+            text = shortened(_text(store, row, window))
+            quotes.append(Quote(str(row.get("id") or ""), str(row["path"]), "", head(row), text))
+    made = block("for this prompt", str(store.root), quotes, int(request.get("budget", 900)))
+    return {"text": made.text, "keys": [quote.id or quote.path for quote in made.kept]}
+
+
+def judged(store: Store, prompt: str, dense: bool, request: dict[str, Any]) -> list[tuple[float, int, dict[str, Any]]]:
+    """Return (chance, best window, row) of the notes that pass the gate, best first."""
+    evidence = weigh(store, prompt, dense)
+    if not evidence:
+        return []
+    rows = _rows(store, list(evidence))
+    seen = set(request.get("seen", ()))
+    scope, agent, device = (str(request.get(name, "")) for name in ("scope", "agent", "device"))
+    viewer = Viewer("", "", scope, agent, device, patterns=agent_scopes(store))
+    least = gate.limit(any(found.near is not None for found in evidence.values()), forced(prompt))
+    passed = []
+    for note, found in evidence.items():
+        row = rows.get(note)
+        if row is None or found.chance < least or not viewer.sees(row) or key(row) in seen:
+            continue
+        if request.get("own") and row.get("device") != viewer.device:
+            continue
+        passed.append((found.chance, found.window, row))
+    return sorted(passed, key=lambda one: (-one[0], str(one[2]["path"])))
+
+
+@dataclass
+class Evidence:
+    """What speaks for a note (see memory.gate), and its best window."""
+
+    share: float
+    mass: float
+    near: float | None
+    window: int
+
+    @property
+    def chance(self) -> float:
+        """The chance that the note answers the prompt."""
+        return gate.chance(self.share, self.mass, self.near)
+
+
+def weigh(store: Store, prompt: str, dense: bool) -> dict[int, Evidence]:
+    """Return {note rowid: evidence} of the candidates for a prompt; without `dense`, or a model, from its words alone."""
+    index = store.index
+    by_window: dict[int, tuple[int, Evidence]] = {}
+    words = gate.telling_words(prompt)
+    if words:
+        hits = index.text_hits(words, None, CANDIDATES)
+        weighing = gate.Weighing(hits.terms, hits.windows)
+        for hit in hits.hits:
+            by_window[hit.window] = (hit.note, Evidence(*weighing.evidence(hit.matched), None, hit.window))
+    if dense:
+        _add_meaning(store, prompt, by_window)
+    found: dict[int, Evidence] = {}
+    for note, evidence in by_window.values():
+        best = found.get(note)
+        if best is None:
+            found[note] = evidence
+            continue
+        # A note's evidence is the best of its windows, each part by itself; it is shown by the best window.
+        if evidence.chance > best.chance:
+            best.window = evidence.window
+        best.share, best.mass = max(best.share, evidence.share), max(best.mass, evidence.mass)
+        if evidence.near is not None:
+            best.near = evidence.near if best.near is None else max(best.near, evidence.near)
+    return found
+
+
+def _add_meaning(store: Store, prompt: str, by_window: dict[int, tuple[int, Evidence]]) -> None:
+    """Add the nearest windows as candidates, and to every candidate how near it is."""
+    index = store.index
+    vector = index.dense.question(prompt)
+    near = dict(index.vector_search(vector, None, CANDIDATES)) if vector is not None else {}
+    if not near:
+        return
+    for window, note in _notes_of(store, [window for window in near if window not in by_window]).items():
+        by_window[window] = (note, Evidence(0.0, 0.0, None, window))
+    total = int(index.catalog.value("SELECT count(*) FROM windows") or 1)
+    rows = index.catalog.rows("SELECT rowid FROM windows WHERE rowid % ? = 0 LIMIT ?", (max(1, total // SAMPLE), SAMPLE))
+    sample = [row["rowid"] for row in rows]
+    cosines = {**index.cosines(vector, [*sample, *(w for w in by_window if w not in near)]), **near}
+    spread = gate.Spread([cosines[window] for window in sample if window in cosines], total)
+    for window, (_, evidence) in by_window.items():
+        # A window without a vector (yet) is judged as a stranger: its words must carry it.
+        evidence.near = spread.near(cosines.get(window, spread.mean))
+
+
+def _notes_of(store: Store, windows: list[int]) -> dict[int, int]:
+    marks = ",".join("?" * len(windows))
+    rows = store.index.catalog.rows(f"SELECT rowid, note FROM windows WHERE rowid IN ({marks})", windows)
+    return {row["rowid"]: row["note"] for row in rows}
+
+
+def _rows(store: Store, notes: list[int]) -> dict[int, dict[str, Any]]:
+    """Return the rows of those notes that may be given: good ones that still hold."""
+    from mdmem.clock import stamp
+
+    marks = ",".join("?" * len(notes))
+    rows = store.index.catalog.rows(
+        f"SELECT rowid, path, id, kind, type, title, summary, scope, agent, device, status, updated, expires FROM notes "
+        f"WHERE rowid IN ({marks}) AND state = 'ok' AND kind IN ('memory', 'entity', 'note') "
+        f"AND coalesce(status, 'active') NOT IN ('superseded', 'forgotten', 'archived') AND coalesce(expires, '9') > ?",
+        [*notes, stamp(store.clock.now())],
+    )
+    return {row["rowid"]: dict(row) for row in rows}
+
+
+def _text(store: Store, row: dict[str, Any], window: int) -> str:
+    found = store.index.catalog.row("SELECT text FROM windows WHERE rowid = ?", (window,))
+    return str(found["text"]) if found is not None else str(row.get("summary") or "")
