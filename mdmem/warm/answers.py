@@ -1,0 +1,143 @@
+"""What the warm process answers: context for a prompt, a recall, vectors. Holds the stores in use and one model.
+
+A request is answered with the index as it is; bringing it up to the files happens afterwards, in the background.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mdmem.store import Store
+
+# Seconds after which a store that was used is looked over again, after the answer.
+LOOK_AGAIN = 3.0
+# Seconds without use after which a store is dropped.
+UNUSED = 900.0
+# Seconds that one background look may spend on vectors.
+EMBED = 20.0
+
+
+class Held:
+    """A store in use: its lock, and what tells whether it is still the same folder."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.lock = threading.Lock()
+        self.inode = inode_of(str(store.root))
+        self.settings = settings_stamp(store)
+        self.used = time.monotonic()
+        self.looked = 0.0
+        self.looking = False
+
+
+def inode_of(root: str) -> tuple[int, int, int] | None:
+    """Return what identifies a store's folder and its git directory, None when they are gone."""
+    try:
+        found = os.stat(root)
+        marker = os.stat(os.path.join(root, ".mdmem.toml"))
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, marker.st_dev
+
+
+def settings_stamp(store: Store) -> tuple[Any, ...]:
+    """Return what changes when the settings of a store may have changed."""
+    from mdmem.config import user_file
+    from mdmem.locate import trusted_file
+
+    found: list[Any] = []
+    for path in (user_file(), trusted_file(), store.root / ".mdmem.toml"):
+        try:
+            status = os.stat(path)
+            found.append((status.st_mtime_ns, status.st_size, status.st_ino))
+        except OSError:
+            found.append(None)
+    return tuple(found)
+
+
+class Answers:
+    """The stores in use, and the operations on them."""
+
+    def __init__(self) -> None:
+        self.held: dict[tuple[str, str], Held] = {}
+        self.lock = threading.Lock()
+        self.operations: dict[str, Callable[[Held, dict[str, Any]], dict[str, Any]]] = {
+            "prompt": self._prompt,
+            "refresh": self._refresh,
+        }
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer to one request; raises what the operation raises."""
+        work = self.operations.get(str(request.get("op")))
+        if work is None:
+            return {"error": f"no operation {request.get('op')!r}"}
+        held = self._get(str(request["root"]), str(request.get("cwd") or request["root"]))
+        with held.lock:
+            answer = work(held, request)
+        self._look_later(held)
+        return answer
+
+    def _get(self, root: str, cwd: str) -> Held:
+        from pathlib import Path
+
+        from mdmem.errors import Refused
+        from mdmem.store import Store
+
+        key = (root, cwd)
+        with self.lock:
+            held = self.held.get(key)
+            if held is not None and (held.inode != inode_of(root) or held.settings != settings_stamp(held.store)):
+                self.held.pop(key)
+                held = None
+            if held is None:
+                store = Store.open(root, need="write", cwd=Path(cwd))
+                if os.path.realpath(store.root) != os.path.realpath(root):
+                    raise Refused(f"no store at {root}")
+                # A request never rebuilds; the look afterwards does.
+                store.index.rebuilds = False
+                held = self.held[key] = Held(store)
+            held.used = time.monotonic()
+            return held
+
+    def _prompt(self, held: Held, request: dict[str, Any]) -> dict[str, Any]:
+        from mdmem.memory.relevant import relevant
+
+        return relevant(held.store, request, dense=True)
+
+    def _refresh(self, held: Held, request: dict[str, Any]) -> dict[str, Any]:
+        self._look(held)
+        return {"ok": True}
+
+    def _look_later(self, held: Held) -> None:
+        if held.looking or time.monotonic() - held.looked < LOOK_AGAIN:
+            return
+        held.looking = True
+        threading.Thread(target=self._look, args=(held,), daemon=True).start()
+
+    def _look(self, held: Held) -> None:
+        """Bring the index of a store up to its files, in an index object of its own: requests are not held up."""
+        from mdmem.index.index import Index
+
+        try:
+            index = Index(held.store)
+            index.dense = held.store.index.dense
+            index.refresh(embed_budget_s=EMBED, wait_s=0.0)
+        except Exception:
+            # The next command says what is wrong; this is only ahead of it.
+            pass
+        finally:
+            held.looked = time.monotonic()
+            held.looking = False
+
+    def tidy(self) -> None:
+        """Drop stores that are gone or unused."""
+        now = time.monotonic()
+        with self.lock:
+            for key, held in list(self.held.items()):
+                if now - held.used > UNUSED or held.inode != inode_of(key[0]):
+                    self.held.pop(key)

@@ -1,0 +1,87 @@
+"""Asking the warm process: an answer, or None when there is no such process, it is not ours, or it is slow to say hello.
+
+Every caller works without it. Imports `json` and `socket` only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+
+from mdmem import __version__
+from mdmem.warm import address
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Seconds that the greeting may take: a process that is slower than this is no shortcut.
+GREETING = 0.03
+# Bytes of one message.
+LARGEST = 16 << 20
+
+
+def allowed(setting: str = "") -> bool:
+    """Return whether the warm process may be used: MDMEM_SERVE, else the setting `serve`."""
+    word = os.environ.get("MDMEM_SERVE", setting).strip().lower()
+    return word not in ("off", "0", "no", "false") and hasattr(socket, "AF_UNIX")
+
+
+def ask(request: dict[str, Any], patience: float = 2.0) -> dict[str, Any] | None:
+    """Return the answer to a request, None when the warm process cannot be had or does not answer within `patience`
+    seconds. An answer {"error": …} is returned as it is. Never raises."""
+    asked = begin(request)
+    return asked.answer(patience) if asked is not None else None
+
+
+def begin(request: dict[str, Any]) -> Asked | None:
+    """Send a request and return at once, so that the caller can do something else meanwhile; None: nobody to ask."""
+    try:
+        line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    except (OSError, AttributeError):
+        return None
+    try:
+        line.settimeout(GREETING)
+        line.connect(address.socket_path())
+        if same_user(line):
+            stream = line.makefile("rb")
+            hello = json.loads(stream.readline(4096))
+            if hello.get("version") == __version__:
+                line.sendall(json.dumps(request).encode("ascii") + b"\n")
+                return Asked(line, stream)
+            # It ends when it learns that a newer (or older) mdmem is in use.
+            line.sendall(b'{"op":"outdated"}\n')
+    except (OSError, ValueError, AttributeError, address.NoAddress):
+        pass
+    line.close()
+    return None
+
+
+class Asked:
+    """A request under way."""
+
+    def __init__(self, line: socket.socket, stream: Any) -> None:
+        self.line, self.stream = line, stream
+
+    def answer(self, patience: float) -> dict[str, Any] | None:
+        """Return the answer, None when it does not come within `patience` seconds. Never raises."""
+        try:
+            self.line.settimeout(patience)
+            found = json.loads(self.stream.readline(LARGEST))
+            return found if isinstance(found, dict) else None
+        except (OSError, ValueError):
+            return None
+        finally:
+            self.stream.close()
+            self.line.close()
+
+
+def same_user(line: socket.socket) -> bool:
+    """Return whether the process at the other end runs as this user."""
+    if hasattr(socket, "SO_PEERCRED"):
+        data = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        return int(struct.unpack("3i", data)[1]) == os.getuid()
+    # Elsewhere the folder of mode 0700 has to do.
+    return True

@@ -1,0 +1,25 @@
+"""Starting the warm process, apart from talking to it: a session's start needs only this."""
+
+from __future__ import annotations
+
+import os
+
+from mdmem.warm import address
+
+
+def start() -> bool:
+    """Start the warm process detached unless one runs; returns whether one was started. Never raises."""
+    try:
+        lock = address.hold()
+        if lock is None:
+            return False
+        try:
+            from mdmem import detach
+
+            script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "main.py")
+            detach.start(script, ["serve", str(lock)], keep=lock)
+        finally:
+            os.close(lock)
+    except (OSError, address.NoAddress, ImportError):
+        return False
+    return True
