@@ -39,8 +39,8 @@ HANDLERS: dict[str, str] = {
 LARGEST = 8 << 20
 # Seconds of silence on stdin after which what has come is all that will come.
 PATIENCE = 2.0
-# Seconds after which a handler is given up, well inside the time limits that the installer writes.
-LIMIT = {"SessionStart": 8.0, "SessionEnd": 1.2}
+# Seconds after which a handler is given up, inside the time limits that the installer writes.
+LIMIT = {"SessionStart": 8.0, "SessionEnd": 8.0}
 DEFAULT_LIMIT = 4.0
 
 
@@ -114,6 +114,8 @@ def _handle(named: str, data: bytes) -> None:
     out = _take_stdout()
     _watch(LIMIT.get(event, DEFAULT_LIMIT))
     os.environ[MARKER] = "1"
+    # Whoever calls this speaks the hook protocol: the agent is Claude Code, whether or not its own mark came along.
+    os.environ.setdefault("CLAUDECODE", "1")
     module, _, name = HANDLERS[event].partition(":")
     __import__(module)
     handler: Handler = getattr(sys.modules[module], name)

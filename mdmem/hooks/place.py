@@ -37,6 +37,7 @@ class Place:
         self.device: str = fields["device"]
         self.owned: list[str] = fields["owned"]
         self.folders: list[str] = fields["folders"]
+        self.patterns: list[str] | None = fields["patterns"]
         self.settings: dict[str, Any] = fields["settings"]
         self.start: str = fields["start"]
 
@@ -197,7 +198,10 @@ def _default_store() -> str:
 
 
 def _fields(store: Store, start: str) -> dict[str, Any]:
+    from mdmem.recall.select import agent_scopes
+
     config = store.config
+    patterns = agent_scopes(store)
     folders = config.user.get("folders", [])
     outside = [str(f["path"]) for f in folders if isinstance(f, dict) and f.get("path")] if isinstance(folders, list) else []
     return {
@@ -211,6 +215,7 @@ def _fields(store: Store, start: str) -> dict[str, Any]:
         "agent": store.identity.agent,
         "device": store.identity.device,
         "owned": list(store.owned),
+        "patterns": None if patterns is None else list(patterns),
         "folders": [os.path.realpath(os.path.expanduser(path)) for path in outside],
         "settings": {
             "inject": str(config.get("hooks.inject")),

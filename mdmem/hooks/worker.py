@@ -124,9 +124,11 @@ def _index(store: Store) -> None:
 
 
 def _close_sessions(store: Store, ended: list[str]) -> None:
+    from mdmem.hooks import seen
     from mdmem.memory.sessions import close_sessions
 
     close_sessions(store, ended)
+    seen.expire(str(store.common_state_dir), store.clock.now().timestamp())
 
 
 def _sync(store: Store) -> None:

@@ -39,9 +39,10 @@ class Packed:
 # Tags that a model or a host could take for structure, with any spacing.
 _TAG = re.compile(
     r"<(?=\s*/?\s*(?:[\w.-]+:)?[\w.-]*(?:mdmem|system|assistant|human|user|developer|tool|function|invoke|parameter|instruction|"
-    r"prompt|context|memory|reminder|command)[\w.-]*)",
+    r"prompt|context|memory|reminder|command)[\w.-]*|\||<?/?SYS)",
     re.IGNORECASE,
 )
+_TURN = re.compile(r"\[(/?INST)\]", re.IGNORECASE)
 # C0 and C1 controls but tab and newline, zero-width and bidirectional marks, tag characters.
 _HIDDEN = re.compile(
     "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
@@ -51,7 +52,10 @@ _HIDDEN = re.compile(
 def neutral(text: str) -> str:
     """Return `text` with nothing in it that could end the quotation or pass for the host's own words: no hidden or
     control characters, no tag that looks like structure (`<` becomes `‹`)."""
-    return _TAG.sub("‹", _HIDDEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
+    text = _HIDDEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    # Full-width brackets read like the plain ones; [INST] opens a turn of some chat formats.
+    text = text.replace("\uff1c", "<").replace("\ufe64", "<")
+    return _TAG.sub("‹", _TURN.sub(r"(\1)", text))
 
 
 def one_line(text: str) -> str:

@@ -14,7 +14,8 @@ from tests.hooks.host import make_store, wait_until, workers_of
 
 @pytest.fixture(autouse=True)
 def quick_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Edits are not waited for in tests."""
+    """Edits are not waited for in tests, and nothing is embedded unless a test wants it."""
+    monkeypatch.setenv("MDMEM_EMBEDDING_BACKEND", "off")
     monkeypatch.setenv("MDMEM_WORKER_SETTLE", "0.05")
 
 

@@ -183,3 +183,23 @@ def wait_until(condition: Any, seconds: float = 30.0) -> None:
 
 
 PYTHON = sys.executable
+
+
+def add_note(store: Path, path: str, body: str, **fields: Any) -> Path:
+    """Write a note as a person would; returns its file."""
+    file = store / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    lines = [f"id: {file.stem}-id"]
+    for name, value in ({"scope": "shared"} | fields).items():
+        lines.append(f"{name}: {json.dumps(value, ensure_ascii=False) if isinstance(value, str) else json.dumps(value)}")
+    file.write_text("---\n" + "\n".join(lines) + f"\n---\n{body}\n", encoding="utf-8")
+    return file
+
+
+def index(store: Path) -> None:
+    """Bring the words of a store's index up to its files."""
+    from mdmem.store import Store
+
+    opened = Store.open(store)
+    opened.index.refresh(embed_budget_s=0.0)
+    opened.index.catalog.close()

@@ -1,0 +1,252 @@
+"""What a session should know before its first word: handoff, pinned notes, tasks, messages, and what belongs to the project.
+
+Reads the catalog by SQL only; imports neither yaml, the search engine nor numpy unless files are newer than the catalog.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from datetime import datetime, timezone
+
+from mdmem.memory.context_rows import CatalogRows, Row, fields_of, fresh_rows
+from mdmem.memory.quoting import Block, Quote, block, head, shortened
+from mdmem.recall.select import may_read
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+# How much a type is worth at a session's start, other things equal.
+_WORTH = {
+    "preference": 1.0, "profile": 1.0, "decision": 1.0, "procedure": 0.9, "pattern": 0.9, "context": 0.8, "fact": 0.7,
+    "case": 0.5, "event": 0.3,
+}  # fmt: skip
+# Types that concern every project of the user when they are shared.
+_GENERAL = ("preference", "profile")
+_OPEN = ("open", "claimed", "active", "blocked", "waiting")
+_URGENCY = {"critical": 0, "urgent": 0, "high": 1, "medium": 2, "normal": 2, "low": 3}
+# Days after which a memory counts half as new.
+_HALF = 45.0
+# Rows looked at for the project part.
+_CANDIDATES = 400
+
+
+class Viewer:
+    """Who looks: the store, the session's scope, agent and device, and files worked on lately."""
+
+    def __init__(
+        self,
+        root: str,
+        state_dir: str,
+        scope: str,
+        agent: str,
+        device: str,
+        owned: Sequence[str] = ("",),
+        recent: Sequence[str] = (),
+        patterns: Sequence[str] | None = None,
+    ) -> None:
+        self.root, self.state_dir, self.scope = root, state_dir, scope
+        self.agent, self.device, self.owned, self.recent = agent, device, list(owned), list(recent)
+        # Scopes that this agent may read at all (see recall.select.agent_scopes); None: all.
+        self.patterns = None if patterns is None else tuple(patterns)
+
+    @property
+    def project(self) -> str:
+        """The project of the session, '' for none."""
+        return self.scope[8:] if self.scope.startswith("project:") else ""
+
+    @property
+    def identity(self) -> str:
+        """Return agent@device."""
+        return f"{self.agent}@{self.device}"
+
+    def sees(self, row: Row) -> bool:
+        """Return whether a note's scope concerns this session: shared, the user's, this agent's, this project's."""
+        scope = row.get("scope") or "shared"
+        if not may_read(str(scope), self.patterns):
+            return False
+        kind, _, name = str(scope).partition(":")
+        if kind == "agent":
+            return name in (self.agent, f"{self.agent}@{self.device}")
+        # Outside of any project everything that is the user's own may matter.
+        return kind != "project" or not self.project or name == self.project
+
+
+def session_context(viewer: Viewer, budget: int, now: datetime, *, own: bool = False, seen: Collection[str] = ()) -> Block:
+    """Return the context block of a session that starts, at most `budget` tokens. `own`: only what this device wrote.
+
+    Notes whose id or path is in `seen` are left out. An unreadable catalog gives an empty block.
+    """
+    catalog = CatalogRows(viewer.state_dir)
+    try:
+        fresh = fresh_rows(viewer.root, viewer.state_dir, viewer.owned)
+        replaced = {row["path"] for row in fresh}
+
+        def good(row: Row) -> bool:
+            if row.get("rowid") is not None and row["path"] in replaced:
+                return False
+            if own and row.get("device") != viewer.device:
+                return False
+            return viewer.sees(row) and not _over(row, now) and key(row) not in seen
+
+        quotes: list[Quote] = []
+        taken: set[str] = set()
+        for quote in _quotes(catalog, viewer, fresh, good, now):
+            if quote.path not in taken:
+                taken.add(quote.path)
+                quotes.append(quote)
+        return block("session start", viewer.root, quotes, budget)
+    finally:
+        catalog.close()
+
+
+def key(row: Row) -> str:
+    """Return what a note is remembered by in a session: its id, else its path."""
+    return str(row.get("id") or row["path"])
+
+
+def _over(row: Row, now: datetime) -> bool:
+    expires = row.get("expires")
+    return bool(expires) and str(expires) < now.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _quotes(catalog: CatalogRows, viewer: Viewer, fresh: list[Row], good: object, now: datetime) -> Iterator[Quote]:
+    assert callable(good)
+
+    def select(where: str, values: Sequence[object], order: str, limit: int) -> list[Row]:
+        return [row for row in catalog.notes(where, values, order, limit) if good(row)]
+
+    arrived = [row for row in fresh if good(row)]
+    yield from _handoff(catalog, select, arrived)
+    yield from _pinned(catalog, select, arrived)
+    yield from _work(catalog, select, arrived, viewer)
+    yield from _messages(catalog, select, arrived, viewer)
+    yield from _memories(catalog, select, arrived, viewer, now)
+    yield from _last_session(catalog, select, viewer)
+
+
+def _quote(catalog: CatalogRows, row: Row, section: str, limit: int = 600) -> Quote:
+    text = shortened(str(row.get("summary") or "") or catalog.text(row), limit)
+    return Quote(str(row.get("id") or ""), str(row["path"]), section, head(row), text)
+
+
+def _newest(rows: list[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: str(row.get("updated") or ""), reverse=True)
+
+
+def _handoff(catalog: CatalogRows, select: Select, arrived: list[Row]) -> Iterator[Quote]:
+    rows = [row for row in arrived if row.get("type") == "handoff"]
+    rows += select("n.type = 'handoff'", (), "n.updated DESC", 3)
+    for row in _newest(rows)[:1]:
+        yield _quote(catalog, row, "Last handoff", 1500)
+
+
+def _current(row: Row) -> bool:
+    return (row.get("status") or "active") == "active"
+
+
+def _pinned(catalog: CatalogRows, select: Select, arrived: list[Row]) -> Iterator[Quote]:
+    rows = [row for row in arrived if row["kind"] == "memory" and (row["pinned"] or row.get("tier") == "core")]
+    where = "n.kind IN ('memory', 'entity', 'note') AND (n.pinned = 1 OR n.tier = 'core')"
+    rows += select(where, (), "n.pinned DESC, coalesce(n.importance, 0.5) DESC, n.updated DESC", 30)
+    for row in filter(_current, rows):
+        yield _quote(catalog, row, "Always", 1200)
+
+
+def _work(catalog: CatalogRows, select: Select, arrived: list[Row], viewer: Viewer) -> Iterator[Quote]:
+    rows = [row for row in arrived if row["kind"] == "task" and (row.get("status") or "open") in _OPEN]
+    where = "n.kind = 'task' AND coalesce(n.status, 'open') IN ('open', 'claimed', 'active', 'blocked', 'waiting')"
+    rows += select(where, (), "n.updated DESC", 60)
+    where = "n.kind IN ('entity', 'memory', 'note') AND n.status IN ('blocked', 'waiting')"
+    rows += select(where, (), "n.updated DESC", 20)
+
+    def order(row: Row) -> tuple[int, int, int]:
+        status = str(row.get("status") or "open")
+        holder = str(fields_of(row).get("claim") or "").partition(" ")[2]
+        mine = status in ("claimed", "active") and holder == viewer.identity
+        rank = 0 if mine else 1 if status in ("blocked", "waiting") else 2
+        return rank, _URGENCY.get(str(row.get("priority") or "").lower(), 2), 0
+
+    for row in sorted(rows, key=order)[:8]:
+        quote = _quote(catalog, row, "Open work", 200)
+        status = str(row.get("status") or "open")
+        blockers = fields_of(row).get("blocked_by")
+        names = [blockers] if isinstance(blockers, str) else blockers if isinstance(blockers, list) else []
+        by = f", waits for {', '.join(str(name)[:60] for name in names[:4])}" if names else ""
+        priority = f", {row['priority']}" if row.get("priority") else ""
+        quote.text = f"status: {status}{priority}{by}\n{quote.text}"
+        yield quote
+
+
+def _messages(catalog: CatalogRows, select: Select, arrived: list[Row], viewer: Viewer) -> Iterator[Quote]:
+    rows = [row for row in arrived if row["kind"] == "message"]
+    rows += select("n.kind = 'message'", (), "n.created DESC", 60)
+    me = {viewer.agent, viewer.identity, "all"}
+    count = 0
+    for row in rows:
+        fields = fields_of(row)
+        to = fields.get("to")
+        readers = fields.get("read_by")
+        read = [readers] if isinstance(readers, str) else readers if isinstance(readers, list) else []
+        addressed = {str(name).lower() for name in to} if isinstance(to, list) else {str(to or "").lower()}
+        mine = f"{row.get('agent')}@{row.get('device')}" == viewer.identity
+        if mine or not addressed & me or viewer.identity in read:
+            continue
+        yield _quote(catalog, row, "Unread messages", 400)
+        count += 1
+        if count == 5:
+            return
+
+
+def _memories(catalog: CatalogRows, select: Select, arrived: list[Row], viewer: Viewer, now: datetime) -> Iterator[Quote]:
+    """Yield memories by their worth for this project: its scope, its name, its recent files, their type, their age."""
+    rows = [row for row in arrived if row["kind"] == "memory"]
+    project = viewer.project
+    order = "n.updated DESC"
+    if project:
+        rows += select("n.kind = 'memory' AND n.scope = ?", (f"project:{project}",), order, _CANDIDATES)
+    rows += select("n.kind = 'memory' AND coalesce(n.scope, 'shared') NOT LIKE 'project:%'", (), order, _CANDIDATES)
+    if not project:
+        rows += select("n.kind = 'memory' AND n.scope LIKE 'project:%'", (), order, _CANDIDATES // 4)
+    words = [word for word in (project, *(os.path.basename(path) for path in viewer.recent[:6])) if len(word) > 3]
+    mentions = catalog.mentions(words)
+    scored = []
+    for row in rows:
+        if not _current(row):
+            continue
+        hits = mentions.get(row["rowid"], 0) if row["rowid"] is not None else 0
+        ours = bool(project) and row.get("scope") == f"project:{project}"
+        named = bool(project) and project in str(row.get("title", "")).lower().split()
+        general = row.get("type") in _GENERAL
+        if project and not (ours or hits or named or general or row.get("scope") in (None, "", "shared", "local")):
+            continue
+        score = 3.0 * ours + 1.5 * named + 1.0 * min(hits, 2) + 0.8 * general
+        score += _WORTH.get(str(row.get("type") or ""), 0.6) + float(row.get("importance") or 0.5)
+        score += 1.5 * 0.5 ** (_age(row, now) / _HALF)
+        scored.append((score, str(row.get("updated") or ""), row))
+    scored.sort(key=lambda found: str(found[2]["path"]))
+    scored.sort(key=lambda found: (round(found[0], 6), found[1]), reverse=True)
+    for _, _, row in scored[:40]:
+        yield _quote(catalog, row, "Memories")
+
+
+def _age(row: Row, now: datetime) -> float:
+    """Return the age of a note in days; one without a date is new."""
+    try:
+        moment = datetime.strptime(str(row.get("updated"))[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
+    except ValueError:
+        return 0.0
+    return max(0.0, (now - moment).total_seconds() / 86400)
+
+
+def _last_session(catalog: CatalogRows, select: Select, viewer: Viewer) -> Iterator[Quote]:
+    for row in select("n.kind = 'session' AND n.scope = ?", (viewer.scope,), "n.updated DESC", 2):
+        quote = _quote(catalog, row, "Last sessions", 500)
+        yield quote
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Select = Callable[[str, Sequence[object], str, int], list[Row]]
