@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import chain, pairwise
 
@@ -98,10 +99,14 @@ def fold(text: str) -> str:
 
 
 class _Cache(dict[str, tuple[str, ...]]):
-    """Chunk → terms; cleared when full, since a repository of hashes would fill memory."""
+    """Text → terms, worked out once; cleared when full, since a repository of hashes would fill memory."""
+
+    def __init__(self, work: Callable[[str], Iterable[str]]) -> None:
+        super().__init__()
+        self._work = work
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
-        terms = tuple(sys.intern(term) for term in _analyse(chunk))
+        terms = tuple(self._work(chunk))
         if len(chunk) <= _CACHED:
             if len(self) >= _ENTRIES:
                 self.clear()
@@ -109,18 +114,22 @@ class _Cache(dict[str, tuple[str, ...]]):
         return terms
 
 
-_terms = _Cache().__getitem__
+def _between_blanks(chunk: str) -> Iterable[str]:
+    pieces = (_ASCII if chunk.isascii() else _wide()).findall(chunk)
+    return chain.from_iterable(map(_piece_terms, pieces))
+
+
+_piece_terms = _Cache(lambda piece: map(sys.intern, _analyse(piece))).__getitem__
+_chunk_terms = _Cache(_between_blanks).__getitem__
 
 
 def tokens(text: str) -> list[str]:
     """Return the terms of a note or a query, in order, repeats kept; linear in the length of the text."""
-    if text.isascii():
-        chunks = _ASCII.findall(text)
-    else:
+    if not text.isascii():
         if not unicodedata.is_normalized("NFKC", text):
             text = unicodedata.normalize("NFKC", text)
-        chunks = _wide().findall(text.translate(_INVISIBLE))
-    return list(chain.from_iterable(map(_terms, chunks)))
+        text = text.translate(_INVISIBLE)
+    return list(chain.from_iterable(map(_chunk_terms, text.split())))
 
 
 @lru_cache(maxsize=100_000)

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from mdmem.clock import stamp
 from mdmem.index import edges, resolve
 from mdmem.index.catalog import MemoryCatalog
-from mdmem.index.changes import Source, Stat
+from mdmem.index.changes import Source
 from mdmem.index.dense import VectorsDamaged
 from mdmem.index.flush import overlay, text_rows
 from mdmem.index.fold_in import Names, put
 from mdmem.index.score import Corpus, TextHits
 from mdmem.index.text import query_words
 from mdmem.notes.note import load
-from mdmem.notes.scan import MAX_BYTES, SKIPPED
+from mdmem.notes.scan import MAX_BYTES, SKIPPED, FileStat
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -69,7 +69,7 @@ class View:
                 content = data.get(self.tree[path])
                 if content is not None:
                     note = load(path, content[:MAX_BYTES])
-                    added.append(put(connection, source, note, Stat(path, len(content), 0, 0, 0), 0, None, names))
+                    added.append(put(connection, source, note, FileStat(path, len(content), 0, 0, 0), 0, None, names))
             edges.resolve_again(connection, names.keys, names.gone)
         return added
 

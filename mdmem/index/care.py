@@ -11,7 +11,7 @@ from mdmem.index.changes import source_for
 from mdmem.index.dense import VectorsDamaged
 from mdmem.index.flush import overlay, queued, text_rows
 from mdmem.index.rows import row_of
-from mdmem.index.segment import FileSegment, MemorySegment, memory
+from mdmem.index.segment import Segment, memory
 from mdmem.index.text import TextIndexDamaged
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _words(index: Index) -> list[str]:
     truth = _prints([(memory(index.catalog.read(lambda connection: text_rows(connection, notes))), set())])
     hidden, fresh, _ = overlay(index.catalog)
     gone = set(hidden)
-    parts: list[tuple[Any, set[int]]] = [
+    parts: list[tuple[Segment, set[int]]] = [
         (segment, set(segment.dead) | {doc for doc, note in enumerate(segment.notes) if note in gone})
         for segment in index.text.segments()
     ]
@@ -139,16 +139,16 @@ def _words(index: Index) -> list[str]:
     return found
 
 
-def _prints(parts: list[tuple[Any, set[int]]]) -> dict[int, int]:
+def _prints(parts: list[tuple[Segment, set[int]]]) -> dict[int, int]:
     """Return {window: a checksum of its terms and frequencies} of segments without their dead documents."""
     prints: dict[int, int] = {}
     for segment, dead in parts:
         marks = [0] * segment.size
-        assert isinstance(segment, (FileSegment, MemorySegment))
         for term, found in segment.every():
+            name = zlib.crc32(term.encode())
             columns = [bytes(len(found.docs)) if column is None else column for column in found.tfs]
             for doc, *tfs in zip(found.docs, *columns):
-                marks[doc] ^= zlib.crc32(term + b"\0" + bytes(tfs))
+                marks[doc] ^= zlib.crc32(bytes(tfs), name)
         for doc, window in enumerate(segment.windows):
             if doc not in dead:
                 prints[window] = marks[doc]

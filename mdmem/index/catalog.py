@@ -115,7 +115,7 @@ class Catalog:
         self._identity = (found.st_dev, found.st_ino)
         self._connection: sqlite3.Connection | None = None
         self._header = json.dumps({"format": FORMAT, **header}, sort_keys=True)
-        self._depth = 0
+        self._depth = self._serial = 0
         self.read(self._check)
 
     @classmethod
@@ -149,6 +149,7 @@ class Catalog:
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             connection = connect(str(self.path))
+            self._serial += 1
             connection.row_factory = sqlite3.Row
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA temp_store = MEMORY")
@@ -247,9 +248,10 @@ class Catalog:
         with self.writing() as connection:
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
-    def version(self) -> int:
-        """Return a number that changes when another connection commits (for caches in a long-running process)."""
-        return int(self.value("PRAGMA data_version"))
+    def version(self) -> tuple[int, int]:
+        """Return what changes when another connection commits, or when this one was opened again (for caches)."""
+        number = int(self.value("PRAGMA data_version"))
+        return self._serial, number
 
     def changed(self) -> int:
         """Return how many times the notes were changed, by any process, since the catalog was made."""
@@ -261,7 +263,7 @@ class MemoryCatalog(Catalog):
 
     def __init__(self, epoch: str) -> None:
         self.path = Path(":memory:")
-        self._depth = 0
+        self._depth = self._serial = 0
         self._kept = sqlite3.connect(":memory:", uri=True, isolation_level=None, check_same_thread=False)
         self._kept.row_factory = sqlite3.Row
         make_tables(self._kept)

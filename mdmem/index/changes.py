@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mdmem.index.catalog import Catalog
+from mdmem.index.catalog import Catalog, listed
+from mdmem.notes.scan import FileStat
 
 if TYPE_CHECKING:
     from mdmem.notes.folder import Folder
@@ -35,16 +36,6 @@ class Source:
         return self.folder.read(path[len(self.prefix) :])
 
 
-class Stat(NamedTuple):
-    """A file as a scan saw it; the path is that of the catalog."""
-
-    path: str
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    inode: int
-
-
 class Remark(NamedTuple):
     """Something that a scan left out or warns about."""
 
@@ -59,7 +50,7 @@ class Seen:
     """One look at all sources. `unread`: (prefix of the source, folder in it, "" for all of it) that could not be read."""
 
     sources: Sequence[Source]
-    stats: list[Stat] = field(default_factory=list)
+    stats: list[FileStat] = field(default_factory=list)
     unread: list[tuple[str, str]] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
 
@@ -77,7 +68,7 @@ class Seen:
 class Changes:
     """The difference: files to read (new, changed, or too young to trust), and paths that are gone."""
 
-    read: list[Stat]
+    read: list[FileStat]
     gone: list[str]
 
     def __bool__(self) -> bool:
@@ -90,9 +81,9 @@ def look(sources: Sequence[Source]) -> Seen:
     for source in sources:
         prefix, folder = source.prefix, source.folder
         if prefix:
-            seen.stats += [Stat(prefix + found[0], *found[1:]) for found in folder.scan()]
+            seen.stats += [FileStat(prefix + found[0], *found[1:]) for found in folder.scan()]
         else:
-            seen.stats += map(Stat._make, folder.scan())
+            seen.stats += folder.scan()
         seen.unread += [(prefix, top) for top in folder.unread]
         for path, code, message in folder.problems:
             seen.remarks.append(Remark(source.name, prefix + path, code, message))
@@ -109,7 +100,7 @@ def look_at(sources: Sequence[Source], paths: Iterable[str]) -> tuple[Seen, list
         if found is None:
             missing.append(path)
         else:
-            seen.stats.append(Stat(path, *found[1:]))
+            seen.stats.append(FileStat(path, *found[1:]))
     return seen, missing
 
 
@@ -121,31 +112,68 @@ def source_for(sources: Iterable[Source], path: str) -> Source | None:
     return max(fitting, key=lambda source: len(source.prefix), default=None)
 
 
-def compare(catalog: Catalog, seen: Seen) -> Changes:
+class Known:
+    """What the catalog holds of every file, kept between looks by a long-running process; read again when another
+    process has written. `young` paths were indexed within the tick of their last change: their content is compared."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, tuple[Any, ...]] = {}
+        self.young: set[str] = set()
+        self._version: tuple[str, tuple[int, int]] | None = None
+
+    def load(self, catalog: Catalog) -> bool:
+        """Take over what is in the catalog; returns False when that was known already."""
+        version = (str(catalog.path), catalog.version())
+        if version == self._version:
+            return False
+
+        def read(connection: sqlite3.Connection) -> tuple[list[tuple[Any, ...]], list[tuple[str]]]:
+            cursor = connection.cursor()
+            cursor.row_factory = None
+            rows = cursor.execute("SELECT path, size, mtime_ns, ctime_ns, inode FROM notes").fetchall()
+            young = "SELECT path FROM notes WHERE mtime_ns > checked_ns - :age OR ctime_ns > checked_ns - :age"
+            return rows, cursor.execute(young, {"age": YOUNG_NS}).fetchall()
+
+        rows, young = catalog.read(read)
+        self.files, self.young = {row[0]: row for row in rows}, {path for (path,) in young}
+        self._version = version
+        return True
+
+    def take(self, catalog: Catalog, paths: Iterable[str]) -> None:
+        """Look up some paths again, which this process has just written."""
+        names = list(paths)
+
+        def read(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+            cursor = connection.cursor()
+            cursor.row_factory = None
+            return cursor.execute(
+                "SELECT path, size, mtime_ns, ctime_ns, inode, mtime_ns > checked_ns - :age OR ctime_ns > checked_ns - :age "
+                "FROM notes WHERE path IN (SELECT value FROM json_each(:paths))",
+                {"age": YOUNG_NS, "paths": listed(names)},
+            ).fetchall()
+
+        rows = catalog.read(read)
+        for name in names:
+            self.files.pop(name, None)
+        self.files.update((row[0], row[:5]) for row in rows)
+        self.young.difference_update(names)
+        self.young.update(row[0] for row in rows if row[5])
+
+    def forget(self) -> None:
+        """Know nothing any more."""
+        self._version = None
+
+
+def compare(known: Known, seen: Seen) -> Changes:
     """Return what is to be read or dropped. A permission error is never taken for a deletion."""
-
-    def load(connection: sqlite3.Connection) -> tuple[set[tuple[Any, ...]], list[tuple[str]]]:
-        cursor = connection.cursor()
-        cursor.row_factory = None
-        rows = set(cursor.execute("SELECT path, size, mtime_ns, ctime_ns, inode FROM notes").fetchall())
-        young = cursor.execute(
-            "SELECT path FROM notes WHERE mtime_ns > checked_ns - ? OR ctime_ns > checked_ns - ?", (YOUNG_NS, YOUNG_NS)
-        ).fetchall()
-        return rows, young
-
-    rows, young = catalog.read(load)
-    now = set(seen.stats)
-    fresh = now - rows
-    lost = rows - now
-    if not fresh and not lost and not young:
-        return Changes([], [])
-    paths = {stat.path for stat in fresh}
-    gone = sorted(row[0] for row in lost if row[0] not in paths and seen.known_gone(row[0]))
-    read = list(fresh)
-    if young:
-        names = {name for (name,) in young} - paths
-        read += [stat for stat in seen.stats if stat.path in names]
-    return Changes(sorted(read), gone)
+    get, young = known.files.get, known.young
+    read = [stat for stat in seen.stats if get(stat[0]) != stat or stat[0] in young]
+    added = sum(stat[0] not in known.files for stat in read)
+    gone: list[str] = []
+    if len(seen.stats) - added != len(known.files):
+        lost = known.files.keys() - {stat[0] for stat in seen.stats}
+        gone = sorted(path for path in lost if seen.known_gone(path))
+    return Changes(sorted(set(read)), gone)
 
 
 def compare_some(catalog: Catalog, seen: Seen, missing: Iterable[str]) -> Changes:

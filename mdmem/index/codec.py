@@ -14,46 +14,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from whoosh import fields, formats
+from whoosh import fields
 from whoosh.codec import base
 from whoosh.filedb.filestore import FileStorage
 from whoosh.index import TOC, FileIndex, clean_files
 from whoosh.writing import SegmentWriter
 
-from mdmem.index.segment import FileSegment, Row, frequencies
+from mdmem.index.segment import Builder, FileSegment, Row
 
 MANIFEST = "segments.json"
 NAME = "MAIN"
-
-
-class Quads(formats.Format):  # type: ignore[misc]
-    """Postings with one frequency byte for each of the four fields."""
-
-    posting_size = 4
-
-    def fixed_value_size(self) -> int:
-        return 4
-
-
-class RowField(fields.FieldType):  # type: ignore[misc]
-    """The rowids and lengths of a window; kept beside the postings, not searched."""
-
-    indexed = False
-    stored = True
-
-    def __init__(self) -> None:
-        self.format = Quads()
-
-
-class TermsField(fields.FieldType):  # type: ignore[misc]
-    """The terms of a window's four fields; takes a Row, already analysed."""
-
-    def __init__(self) -> None:
-        self.format = Quads()
-
-    def index(self, value: Row, **_: Any) -> Iterator[tuple[bytes, int, float, bytes]]:
-        for term, counts in frequencies(value).items():
-            yield term.encode(), sum(counts), float(sum(counts)), bytes(counts)
 
 
 class FlatSegment(base.Segment):  # type: ignore[misc]
@@ -92,8 +62,6 @@ class FlatCodec(base.Codec):  # type: ignore[misc]
     length_stats = False
 
     def __init__(self) -> None:
-        from mdmem.index.segment import Builder
-
         self.builder = Builder()
 
     def per_document_writer(self, storage: FileStorage, segment: FlatSegment) -> _DocWriter:
@@ -122,20 +90,6 @@ class _Half:
 
 
 class _DocWriter(_Half):
-    def start_doc(self, docnum: int) -> None:
-        pass
-
-    def add_field(self, fieldname: str, fieldobj: Any, value: Any, length: int) -> None:
-        if fieldname == "row":
-            window, note, lengths = value
-            self.builder.add_row(window, note, lengths)
-
-    def finish_doc(self) -> None:
-        pass
-
-    def cancel_doc(self) -> None:
-        pass
-
     def close(self) -> None:
         self.is_closed = True
         if len(self.builder):
@@ -144,7 +98,7 @@ class _DocWriter(_Half):
 
 class _TermWriter(_Half):
     def add_postings(self, schema: Any, lengths: Any, items: Iterable[Any]) -> None:
-        """Nothing: the pool has put the postings into the builder."""
+        """Nothing: the builder has the postings already, grouped by term; nothing has to be sorted or spilled."""
 
     def close(self) -> None:
         self.is_closed = True
@@ -152,22 +106,6 @@ class _TermWriter(_Half):
             terms, postings = self.builder.term_files()
             self._write(".trm", terms)
             self._write(".pst", postings)
-
-
-class _Pool:
-    """Takes postings from Whoosh's writer; the builder groups them by term, so that nothing has to be sorted or spilled."""
-
-    def __init__(self, codec: FlatCodec) -> None:
-        self._put = codec.builder.add_posting
-
-    def add(self, item: tuple[str, bytes, int, float, bytes]) -> None:
-        self._put(item[1], item[2], item[4])
-
-    def iter_postings(self) -> tuple[()]:
-        return ()
-
-    def cleanup(self) -> None:
-        pass
 
 
 class FlatWriter(SegmentWriter):  # type: ignore[misc]
@@ -179,12 +117,16 @@ class FlatWriter(SegmentWriter):  # type: ignore[misc]
     def __init__(self, index: FileIndex, header: dict[str, Any]) -> None:
         codec = FlatCodec()
         super().__init__(index, _lk=False, codec=codec, compound=False)
-        self.pool = _Pool(codec)
         self.header = header
 
     def add(self, row: Row) -> None:
-        """Add a window."""
-        self.add_document(row=(row.window, row.note, [len(terms) for terms in row.fields]), terms=row)
+        """Add a window: straight into the builder, since Whoosh's way costs five calls for each posting."""
+        self.codec.builder.add(row)
+        self._counted()
+
+    def _counted(self) -> None:
+        self.docnum = len(self.codec.builder)
+        self._added = self.docnum > 0
 
     def delete_notes(self, notes: set[int], opened: Callable[[str], FileSegment]) -> None:
         """Mark the windows of notes as deleted in the segments of earlier commits."""
@@ -194,23 +136,8 @@ class FlatWriter(SegmentWriter):  # type: ignore[misc]
 
     def absorb(self, segment: FileSegment, dead: set[int]) -> None:
         """Copy the living windows of a segment into the one being written (merging)."""
-        numbers: dict[int, int] = {}
-        builder = self.codec.builder
-        for doc in range(segment.size):
-            if doc not in dead:
-                lengths = [column[doc] for column in segment.lengths]
-                numbers[doc] = builder.add_row(segment.windows[doc], segment.notes[doc], lengths)
-        self.docnum = len(builder)
-        if numbers:
-            self._added = True
-        put = builder.add_posting
-        for term, found in segment.every():
-            blank = bytes(len(found.docs))
-            columns = [blank if column is None else column for column in found.tfs]
-            for doc, *tfs in zip(found.docs, *columns):
-                number = numbers.get(doc)
-                if number is not None:
-                    put(term, number, bytes(tfs))
+        self.codec.builder.absorb(segment, dead)
+        self._counted()
 
     def _commit_toc(self, segments: Sequence[FlatSegment]) -> None:
         _write_contents(TOC(self.schema, segments, self.generation), self.storage, self.indexname)
@@ -230,8 +157,8 @@ def write_manifest(folder: Path, content: dict[str, Any]) -> None:
 
 
 def schema() -> fields.Schema:
-    """Return the schema: a row of numbers and a bag of terms."""
-    return fields.Schema(row=RowField(), terms=TermsField())
+    """Return the schema that Whoosh keeps; what a window holds is up to the codec."""
+    return fields.Schema(window=fields.STORED())
 
 
 def _write_contents(contents: TOC, storage: FileStorage, indexname: str) -> None:

@@ -132,8 +132,7 @@ def _by_ending(connection: sqlite3.Connection, key: str) -> tuple[list[int], str
 
 
 def store_edges(connection: sqlite3.Connection, note: int, edges: Iterable[Edge]) -> None:
-    """Replace the edges that start at a note. They dangle until `resolve_again` is called with their targets' keys."""
-    connection.execute("DELETE FROM edges WHERE src = ?", (note,))
+    """Write the edges that start at a note. They dangle until `resolve_again` is called with their targets' keys."""
     values = []
     for edge in edges:
         key = target_key(edge.target)

@@ -17,10 +17,12 @@ from typing import Any
 from mdmem.clock import UTC, stamp
 from mdmem.errors import MdmemError, NotFound
 from mdmem.index.catalog import Catalog, listed
-from mdmem.index.changes import Changes, Seen, Source, Stat, source_for, time_ns
+from mdmem.index.changes import Changes, Seen, Source, source_for, time_ns
 from mdmem.index.edges import resolve_again, store_edges, target_key
-from mdmem.index.rows import NoteRow, row_of
+from mdmem.index.rows import PATH, NoteRow, row_of
+from mdmem.notes.names import fold
 from mdmem.notes.note import Note
+from mdmem.notes.scan import FileStat, twins
 
 Tell = Callable[[int, int, str], None]
 BATCH_SECONDS = 0.5  # how long one transaction may take others' turn
@@ -102,7 +104,7 @@ def settle(connection: sqlite3.Connection, names: Names) -> None:
 def _one(
     connection: sqlite3.Connection,
     sources: Sequence[Source],
-    found: Stat,
+    found: FileStat,
     by_sha: dict[str, list[sqlite3.Row]],
     gone: dict[str, sqlite3.Row],
     names: Names,
@@ -149,7 +151,7 @@ def put(
     connection: sqlite3.Connection,
     source: Source,
     note: Note,
-    found: Stat,
+    found: FileStat,
     checked: int,
     old: sqlite3.Row | None,
     names: Names,
@@ -171,20 +173,24 @@ def put(
         connection.execute(f"UPDATE notes SET {pairs} WHERE rowid = :_rowid", {**columns, "_rowid": rowid})
     words_changed = _put_names(connection, rowid, row, names)
     words_changed |= _put_tags(connection, rowid, row)
-    words_changed |= _put_windows(connection, rowid, row, columns["title"])
-    store_edges(connection, rowid, row.edges)
-    names.keys.update(target_key(edge.target) for edge in row.edges)
-    connection.execute("DELETE FROM problems WHERE note = ?", (rowid,))
-    connection.executemany(
-        "INSERT INTO problems (folder, path, note, code, message, line) VALUES (?, ?, ?, ?, ?, ?)",
-        [(source.name, found.path, rowid, *problem) for problem in row.problems],
-    )
+    words_changed |= _put_windows(connection, rowid, row)
+    if old is not None:
+        connection.execute("DELETE FROM edges WHERE src = ?", (rowid,))
+        connection.execute("DELETE FROM problems WHERE note = ?", (rowid,))
+    if row.edges:
+        store_edges(connection, rowid, row.edges)
+        names.keys.update(target_key(edge.target) for edge in row.edges)
+    if row.problems:
+        connection.executemany(
+            "INSERT INTO problems (folder, path, note, code, message, line) VALUES (?, ?, ?, ?, ?, ?)",
+            [(source.name, found.path, rowid, *problem) for problem in row.problems],
+        )
     if words_changed or old is None:
         connection.execute("INSERT OR IGNORE INTO text_queue VALUES (?)", (rowid,))
     return rowid
 
 
-def _date(columns: dict[str, Any], source: Source, found: Stat, old: sqlite3.Row | None) -> None:
+def _date(columns: dict[str, Any], source: Source, found: FileStat, old: sqlite3.Row | None) -> None:
     """Fill in the dates that the note does not say: its file's for now; git is asked once for all of them, afterwards."""
     if columns["created"] and columns["updated"]:
         columns["dated"] = FIELD
@@ -226,7 +232,7 @@ def _put_tags(connection: sqlite3.Connection, rowid: int, row: NoteRow) -> bool:
     return True
 
 
-def _put_windows(connection: sqlite3.Connection, rowid: int, row: NoteRow, title: str) -> bool:
+def _put_windows(connection: sqlite3.Connection, rowid: int, row: NoteRow) -> bool:
     """Replace the windows when any of them differs; returns whether the words did."""
     before = connection.execute(
         "SELECT heading, text, start_line, end_line, hash FROM windows WHERE note = ? ORDER BY ord", (rowid,)
@@ -249,7 +255,7 @@ def _put_windows(connection: sqlite3.Connection, rowid: int, row: NoteRow, title
     return True
 
 
-def _unreadable(connection: sqlite3.Connection, source: Source, found: Stat, message: str) -> None:
+def _unreadable(connection: sqlite3.Connection, source: Source, found: FileStat, message: str) -> None:
     row = connection.execute("SELECT rowid FROM notes WHERE path = ?", (found.path,)).fetchone()
     note = row["rowid"] if row else None
     connection.execute("DELETE FROM problems WHERE path = ? AND code = 'unread_file'", (found.path,))
@@ -288,17 +294,21 @@ def put_remarks(catalog: Catalog, seen: Seen) -> list[str]:
     return [f"{path or os.curdir}: {message}" for _, path, _, message in sorted(now - before)]
 
 
-def put_twins(catalog: Catalog) -> list[str]:
-    """Keep which paths a case-insensitive file system would take for one; returns one line for each new group."""
-    from mdmem.notes.scan import twins
+def put_twins(catalog: Catalog, fresh: Iterable[str], removed: bool) -> list[str]:
+    """Keep which paths a case-insensitive file system would take for one; returns one line for each that is new.
 
+    All paths are compared only when one of the `fresh` ones has a twin, or when a known twin may be gone."""
+    stored = catalog.rows("SELECT path, message FROM problems WHERE code = 'twin'")
+    before = {row["path"]: row["message"] for row in stored}
+    met = "SELECT 1 FROM names WHERE key IN (SELECT value FROM json_each(?)) AND how = ? GROUP BY key HAVING count(*) > 1"
+    if not (before and removed) and catalog.value(met, (listed(fold(path) for path in fresh), PATH)) is None:
+        return []
     paths = [row["path"] for row in catalog.rows("SELECT path FROM notes WHERE folder = ''")]
-    now = {
-        path: "differs only in case or Unicode form from " + ", ".join(p for p in group if p != path)
-        for group in twins(paths)
-        for path in group
-    }
-    before = {row["path"]: row["message"] for row in catalog.rows("SELECT path, message FROM problems WHERE code = 'twin'")}
+    now = {}
+    for group in twins(paths):
+        for path in group:
+            others = ", ".join(other for other in group if other != path)
+            now[path] = f"differs only in case or Unicode form from {others}"
     if before == now:
         return []
     with catalog.writing() as connection:

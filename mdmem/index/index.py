@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mdmem.errors import Locked, UsageError
 from mdmem.index import edges, resolve, rows, windows
 from mdmem.index.catalog import Catalog, CatalogDamaged
-from mdmem.index.changes import Source, source_for
+from mdmem.index.changes import Known, Source, source_for
 from mdmem.index.dense import Dense, VectorsDamaged
 from mdmem.index.edges import Neighbour, Step
 from mdmem.index.flush import flush, overlay, queue_all, queued
@@ -48,7 +48,7 @@ class Index:
         self.notices: list[str] = []
         self.mutex = threading.RLock()
         self.locked = False
-        self.unchanged: tuple[frozenset[Any], int] | None = None
+        self.known = Known()
         self.dense = Dense(store.config, self.state_dir)
         self._catalog: Catalog | None = None
         self._text: TextIndex | None = None
@@ -96,7 +96,7 @@ class Index:
         self._catalog = None
         self._text = None
         self._view = None
-        self.unchanged = None
+        self.known.forget()
         self.dense.forget()
 
     @property

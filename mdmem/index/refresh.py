@@ -98,14 +98,13 @@ def refresh(
         try:
             with index_lock(index, wait_s):
                 # Another process may have done it meanwhile.
-                changes = _compare(catalog, seen, paths, changes)
+                changes = _compare(index, catalog, seen, paths, changes)
                 folded = fold_in(catalog, seen, changes, deadline, tell)
+                index.known.take(catalog, [*(stat.path for stat in changes.read), *changes.gone])
                 _after(index, catalog, seen, folded, paths is None, deadline, tell, out)
         except Locked:
             out.busy = True
             out.notices.append("another mdmem process is updating the index; the newest changes may be missing")
-    else:
-        index.unchanged = (frozenset(seen.stats), catalog.version())
     _embed(index, catalog, embed_budget_s, tell, out)
     return out
 
@@ -115,13 +114,15 @@ def _look(index: Index, catalog: Catalog, paths: Iterable[str] | None) -> tuple[
         seen, missing = looking.look_at(index.sources, paths)
         return seen, looking.compare_some(catalog, seen, missing)
     seen = looking.look(index.sources)
-    if index.unchanged is not None and index.unchanged == (frozenset(seen.stats), catalog.version()):
-        return seen, Changes([], [])
-    return seen, looking.compare(catalog, seen)
+    index.known.load(catalog)
+    return seen, looking.compare(index.known, seen)
 
 
-def _compare(catalog: Catalog, seen: Seen, paths: Iterable[str] | None, before: Changes) -> Changes:
-    return before if paths is not None else looking.compare(catalog, seen)
+def _compare(index: Index, catalog: Catalog, seen: Seen, paths: Iterable[str] | None, before: Changes) -> Changes:
+    """Return the changes that are left when the lock is held: another process may have folded them in meanwhile."""
+    if index.known.load(catalog) and paths is None:
+        return looking.compare(index.known, seen)
+    return before
 
 
 def _same_remarks(catalog: Catalog, seen: Seen) -> bool:
@@ -147,8 +148,7 @@ def _after(
     out.notices += [f"{path} could not be read; its last known text stays in the index" for path in folded.unreadable[:5]]
     if whole:
         out.notices += put_remarks(catalog, seen)[:20]
-    if folded.added or folded.removed or folded.renamed:
-        out.notices += put_twins(catalog)[:5]
+    out.notices += put_twins(catalog, [*folded.added, *(new for _, new in folded.renamed)], bool(folded.removed))[:5]
     if folded.any() and (deadline is None or time.monotonic() < deadline):
         settle_dates(catalog, index.store)
     waiting = queued(catalog)[1]

@@ -103,7 +103,7 @@ class Corpus:
             for part in self.parts:
                 found = part.segment.postings(text)
                 if found is not None:
-                    df += len(found.docs) - (sum(doc in part.dead for doc in found.docs) if part.dead else 0)
+                    df += len(found.docs) - _count(found, part.dead)
             idf = math.log(1.0 + (self.count - df + 0.5) / (df + 0.5)) if df else 0.0
             terms.append(Term(text, weight, df, idf))
         return terms
@@ -251,6 +251,13 @@ def _dead(segment: Segment, gone: Collection[int]) -> frozenset[int]:
     if not gone:
         return segment.dead
     return segment.dead | {doc for doc, note in enumerate(segment.notes) if note in gone}
+
+
+def _count(found: Postings, dead: frozenset[int]) -> int:
+    """Return in how many of the documents `dead` the term stands."""
+    if len(dead) * 16 < len(found.docs):
+        return sum(_stands(found, doc) for doc in dead)
+    return sum(map(dead.__contains__, found.docs)) if dead else 0
 
 
 def _stands(found: Postings | None, doc: int) -> bool:

@@ -18,7 +18,7 @@ import sys
 import zlib
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,16 +47,15 @@ class Postings(NamedTuple):
     tfs: tuple[bytes | None, ...]
 
 
-def frequencies(row: Row) -> dict[str, list[int]]:
-    """Return {term: its frequency in each field}."""
-    found: dict[str, list[int]] = {}
-    for number, terms in enumerate(row.fields):
-        if terms:
-            for term, count in Counter(terms).items():
-                slot = found.get(term)
-                if slot is None:
-                    slot = found[term] = [0, 0, 0, 0]
-                slot[number] = count if count < 255 else 255
+def frequencies(row: Row) -> dict[str, int]:
+    """Return {term: its frequency in each field, one byte each, the first field lowest}."""
+    found: dict[str, int] = dict(Counter(row.fields[0]))
+    if found and max(found.values()) > 255:
+        found = {term: min(count, 255) for term, count in found.items()}
+    for number in range(1, len(FIELDS)):
+        if row.fields[number]:
+            for term, count in Counter(row.fields[number]).items():
+                found[term] = found.get(term, 0) | min(count, 255) << 8 * number
     return found
 
 
@@ -67,7 +66,8 @@ class Builder:
         self.windows = array("q")
         self.notes = array("q")
         self.lengths = tuple(array("I") for _ in FIELDS)
-        self.terms: dict[bytes, tuple[array[int], bytearray]] = {}
+        # One number per posting: the document in the upper half, four frequencies in the lower.
+        self.terms: dict[str, array[int]] = {}
 
     def __len__(self) -> int:
         return len(self.windows)
@@ -80,19 +80,34 @@ class Builder:
             column.append(length)
         return len(self.windows) - 1
 
-    def add_posting(self, term: bytes, doc: int, tfs: bytes) -> None:
-        """Record that `term` stands in document `doc` with one frequency byte per field."""
-        slot = self.terms.get(term)
-        if slot is None:
-            slot = self.terms[term] = (array("I"), bytearray())
-        slot[0].append(doc)
-        slot[1].extend(tfs)
-
     def add(self, row: Row) -> None:
         """Add a window with its terms."""
-        doc = self.add_row(row.window, row.note, [len(terms) for terms in row.fields])
-        for term, counts in frequencies(row).items():
-            self.add_posting(term.encode(), doc, bytes(counts))
+        place = self.add_row(row.window, row.note, [len(terms) for terms in row.fields]) << 32
+        terms = self.terms
+        for term, packed in frequencies(row).items():
+            slot = terms.get(term)
+            if slot is None:
+                terms[term] = array("Q", (place | packed,))
+            else:
+                slot.append(place | packed)
+
+    def absorb(self, segment: Segment, dead: Collection[int]) -> None:
+        """Add the living windows of a segment (merging)."""
+        numbers: dict[int, int] = {}
+        for doc in range(segment.size):
+            if doc not in dead:
+                lengths = [column[doc] for column in segment.lengths]
+                numbers[doc] = self.add_row(segment.windows[doc], segment.notes[doc], lengths)
+        for term, found in segment.every():
+            columns = [(column, 8 * number) for number, column in enumerate(found.tfs) if column is not None]
+            values = [sum(column[place] << shift for column, shift in columns) for place in range(len(found.docs))]
+            fresh = [numbers[doc] << 32 | value for doc, value in zip(found.docs, values) if doc in numbers]
+            if fresh:
+                slot = self.terms.get(term)
+                if slot is None:
+                    self.terms[term] = array("Q", fresh)
+                else:
+                    slot.extend(fresh)
 
     def doc_file(self) -> bytes:
         """Return the content of `.doc`."""
@@ -104,14 +119,13 @@ class Builder:
         ends, dfs, offsets, sums, masks = array("I"), array("I"), array("Q"), array("I"), bytearray()
         blob = bytearray()
         body = bytearray()
-        for term in sorted(self.terms):
-            docs, quads = self.terms[term]
+        for term, packed in sorted((term.encode(), packed) for term, packed in self.terms.items()):
+            docs, tfs = _unpacked(packed)
             mask = 0
             start = len(body)
             body += docs.tobytes()
-            for number in range(len(FIELDS)):
-                column = quads[number :: len(FIELDS)]
-                if any(column):
+            for number, column in enumerate(tfs):
+                if column is not None:
                     mask |= 1 << number
                     body += column
             blob += term
@@ -126,6 +140,19 @@ class Builder:
     def segment(self) -> MemorySegment:
         """Return what was collected as a segment in memory."""
         return MemorySegment(self)
+
+
+def _unpacked(packed: array[int]) -> tuple[array[int], tuple[bytes | None, ...]]:
+    """Return the postings in numbers of document and frequencies."""
+    if sys.byteorder == "big":
+        packed = array("Q", packed)
+        packed.byteswap()
+    raw = packed.tobytes()
+    docs = array("I", raw)[1::2]
+    if sys.byteorder == "big":
+        docs.byteswap()
+    columns = [raw[number::8] for number in range(len(FIELDS))]
+    return docs, tuple(column if any(column) else None for column in columns)
 
 
 class Segment:
@@ -151,6 +178,10 @@ class Segment:
         """Yield the terms that start with `prefix`, in byte order."""
         raise NotImplementedError
 
+    def every(self) -> Iterator[tuple[str, Postings]]:
+        """Yield each term with its postings (nothing is kept)."""
+        raise NotImplementedError
+
 
 class MemorySegment(Segment):
     """A segment that was never written: notes just changed, or those of another revision."""
@@ -167,24 +198,18 @@ class MemorySegment(Segment):
     def postings(self, term: str) -> Postings | None:
         found = self._cache.get(term)
         if found is None:
-            slot = self._terms.get(term.encode("utf-8", "replace"))
-            if slot is None:
+            packed = self._terms.get(term)
+            if packed is None:
                 return None
-            docs, quads = slot
-            columns = [bytes(quads[number :: len(FIELDS)]) for number in range(len(FIELDS))]
-            found = self._cache[term] = Postings(docs, tuple(column if any(column) else None for column in columns))
+            found = self._cache[term] = Postings(*_unpacked(packed))
         return found
 
     def terms(self, prefix: str = "") -> Iterator[str]:
-        start = prefix.encode("utf-8", "replace")
-        return (term.decode() for term in sorted(self._terms) if term.startswith(start))
+        return iter(sorted((term for term in self._terms if term.startswith(prefix)), key=str.encode))
 
-    def every(self) -> Iterator[tuple[bytes, Postings]]:
-        """Yield each term with its postings."""
-        for term in self._terms:
-            found = self.postings(term.decode())
-            assert found is not None
-            yield term, found
+    def every(self) -> Iterator[tuple[str, Postings]]:
+        for term, packed in self._terms.items():
+            yield term, Postings(*_unpacked(packed))
 
 
 def memory(rows: Iterable[Row]) -> MemorySegment:
@@ -293,10 +318,9 @@ class FileSegment(Segment):
                 return
             yield term.decode()
 
-    def every(self) -> Iterator[tuple[bytes, Postings]]:
-        """Yield each term with its postings (for merging; nothing is kept)."""
+    def every(self) -> Iterator[tuple[str, Postings]]:
         for number in range(self._count):
-            yield self._term(number), self._read(number)
+            yield self._term(number).decode(), self._read(number)
 
 
 def _pread(descriptor: int, length: int, offset: int) -> bytes:
