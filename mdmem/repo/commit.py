@@ -13,16 +13,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 from mdmem.clock import SystemClock
 from mdmem.errors import Locked, MdmemError
 from mdmem.locks import FileLock
 from mdmem.repo.git import Git, GitFailed
-from mdmem.repo.own import is_own
 from mdmem.repo.state import LOCKED
 from mdmem.repo.stream import DURABLE, Moved, NewCommit, Signature, message_text, write_commit
+from mdmem.repo.survey import Pending, pending
+
+__all__ = ["Committed", "Pending", "commit_lock", "commit_paths", "pending", "remembered", "with_patience"]
 
 Sleep = Callable[[float], None]
+T = TypeVar("T")
 FALLBACK = ("mdmem", "mdmem@localhost")
 _PATHS_ON_A_LINE = 200  # more than these are asked for without naming them: the command line has a limit
 
@@ -61,18 +65,15 @@ def commit_paths(
     """
     wanted = list(dict.fromkeys(paths))
     try:
+        if git.path("mdmem").joinpath("placing.json").exists():
+            from mdmem.repo.place import finish_first
+
+            finish_first(git)
         with commit_lock(git):
             return _commit_locked(git, wanted, message, trailers or {}, when, patience, sleep)
     except (Locked, GitFailed, OSError) as error:
         remember(git, wanted)
         return Committed(False, reason=_why(error), failed=tuple(wanted))
-
-
-def commit_held(
-    git: Git, paths: Iterable[str], message: str, trailers: Mapping[str, str] | None = None, when: datetime | None = None
-) -> Committed:
-    """As commit_paths, for a caller that holds commit_lock. Raises GitFailed, OSError."""
-    return _commit_locked(git, list(dict.fromkeys(paths)), message, trailers or {}, when, 2.0, time.sleep)
 
 
 def _why(error: Exception) -> str:
@@ -100,13 +101,13 @@ def _commit_locked(
         reason = f"{state.name}: saved, not committed" + (f" (first: {state.hint})" if state.hint else "")
         return Committed(False, reason=reason, failed=tuple(wanted))
     attempt = Attempt(git, state.branch, message_text(message, trailers), when)
-    result = _with_patience(lambda: attempt.run(paths), git, patience, sleep)
+    result = with_patience(lambda: attempt.run(paths), git, patience, sleep)
     _forget(git, set(paths) - set(result.failed))
     out = {*result.failed, *result.ignored}
     return replace(result, done=not out.intersection(wanted))
 
 
-def _with_patience(step: Callable[[], Committed], git: Git, patience: float, sleep: Sleep) -> Committed:
+def with_patience(step: Callable[[], T], git: Git, patience: float = 2.0, sleep: Sleep = time.sleep) -> T:
     """Run a step again while another process's lock is what stops it; raises its error when patience ends."""
     pause, waited = 0.01, 0.0
     while True:
@@ -293,33 +294,3 @@ def _forget(git: Git, settled: set[str]) -> None:
         taken.unlink()
     except OSError:
         pass
-
-
-@dataclass(frozen=True)
-class Pending:
-    """An own path whose content on disk is in no commit. `kind`: new, changed or deleted."""
-
-    path: str
-    kind: str
-
-
-def pending(git: Git, roots: Sequence[str] = ("",)) -> list[Pending]:
-    """Return the own paths that differ from the branch or from the index, sorted; see own.is_own. Raises GitFailed."""
-    args = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all")
-    named = () if "" in roots else ("--", *(root for root in roots if (git.top / root).is_dir()))
-    if len(named) == 1:
-        return []
-    found: dict[str, Pending] = {}
-    for line in git.run(*args, *named, read=True, timeout=60).fields():
-        if line.startswith("1 "):
-            parts = line.split(" ", 8)
-            path, known = parts[8], parts[6].strip("0") != ""
-            kind = "new" if not known else "changed" if os.path.lexists(git.top / path) else "deleted"
-        elif line.startswith("? "):
-            path, kind = line[2:], "new"
-        else:
-            continue
-        if is_own(path, roots) and not path.endswith("/"):
-            # `git rm --cached` gives two lines for a path: it is still there, so it is not deleted.
-            found.setdefault(path, Pending(path, kind))
-    return sorted(found.values(), key=lambda item: item.path)

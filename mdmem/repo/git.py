@@ -12,6 +12,7 @@ import signal
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -142,8 +143,9 @@ def git_environment(top: Path, extra: Mapping[str, str] | None = None, read: boo
     return env
 
 
+@cache
 def _ssh_command(top: Path) -> str:
-    """Return the user's own ssh command, with the options that keep it from asking."""
+    """Return the user's own ssh command, with the options that keep it from asking. Asked once in a process."""
     own = os.environ.get("GIT_SSH_COMMAND", "")
     if not own:
         found = run_git(top, ("config", "--get", "core.sshCommand"), check=False, read=True)

@@ -1,0 +1,111 @@
+"""Fetch and push with explicit refs: what the remote has, and whether it took what we gave. Nothing is forced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mdmem.repo.git import Git, GitFailed, safe_text
+from mdmem.repo.remotes import Upstream
+
+CHECKED = ("-c", "transfer.fsckObjects=true", "-c", "fetch.fsckObjects=true")
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """`tip`: the branch at the remote (None: it has no such branch); `error`: why nothing was fetched."""
+
+    tip: str | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """`outcome`: ok, rejected (the remote refused: moved, protected, a hook), or offline."""
+
+    outcome: str
+    reason: str = ""
+
+
+def fetched_ref(upstream: Upstream) -> str:
+    """Return the ref that holds the remote's branch as last fetched."""
+    return f"refs/mdmem/remote/{upstream.remote}/heads/{upstream.branch}"
+
+
+def seen_ref(upstream: Upstream) -> str:
+    """Return the ref that holds the remote's branch as last accepted; its commits are never lost to a rewritten remote."""
+    return f"refs/mdmem/seen/{upstream.remote}/{upstream.branch}"
+
+
+def lease_prefix(remote: str) -> str:
+    """Return the prefix of the refs that hold the remote's leases as last fetched."""
+    return f"refs/mdmem/remote/{remote}/leases/"
+
+
+def fetch(git: Git, upstream: Upstream, timeout: float) -> Fetched:
+    """Fetch the branch and the leases. A pattern, so that an empty remote is no error. Never raises for the network."""
+    heads = f"+refs/heads/{upstream.branch}*:{fetched_ref(upstream)}*"
+    leases = f"+refs/mdmem/leases/*:{lease_prefix(upstream.remote)}*"
+    args = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance", "--no-write-fetch-head")
+    try:
+        git.run(*CHECKED, *args, "--prune", "--", upstream.remote, heads, leases, network=True, timeout=timeout)
+    except GitFailed as error:
+        return Fetched(error=error.why or str(error))
+    return Fetched(git.rev(fetched_ref(upstream)))
+
+
+def other_branches(git: Git, upstream: Upstream, timeout: float) -> list[str]:
+    """Return the branches that the remote has; [] also when it cannot be asked."""
+    done = git.run("ls-remote", "--heads", "--", upstream.remote, check=False, network=True, timeout=timeout)
+    if done.code != 0:
+        return []
+    return [line.split("\t")[1].removeprefix("refs/heads/") for line in done.text().splitlines() if "\t" in line]
+
+
+def push(git: Git, upstream: Upstream, rev: str, timeout: float) -> Pushed:
+    """Give a commit to the remote's branch, only as a step forward. Never raises for the network."""
+    spec = f"{rev}:refs/heads/{upstream.branch}"
+    args = ("push", "--porcelain", "--no-verify", "--no-follow-tags", "--recurse-submodules=no", "--", upstream.remote, spec)
+    try:
+        done = git.run(*args, check=False, network=True, timeout=timeout)
+    except GitFailed as error:
+        return Pushed("offline", str(error))
+    if done.code == 0:
+        return Pushed("ok")
+    refused = [line for line in done.out.decode("utf-8", "replace").splitlines() if line.startswith("!")]
+    told = [line.removeprefix("remote:").strip() for line in done.err.splitlines() if line.startswith("remote:")]
+    if refused:
+        summary = refused[0].split("\t")[-1]
+        return Pushed("rejected", safe_text("; ".join([summary, *[line for line in told if line][:2]])))
+    failed = [line for line in done.err.splitlines() if line.startswith(("fatal:", "error:", "ssh:"))]
+    return Pushed("offline", "; ".join(failed[:2]) or f"git push ended with {done.code}")
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the refs say: the branch, the remote's branch as last accepted, git's own remote-tracking ref, any lease."""
+
+    head: str | None
+    seen: str | None
+    tracking: str | None
+    leases: bool = False
+
+
+def tracking_ref(upstream: Upstream) -> str:
+    """Return git's own ref for the remote's branch."""
+    return f"refs/remotes/{upstream.remote}/{upstream.branch}"
+
+
+def known(git: Git, branch: str, upstream: Upstream) -> Known:
+    """Return the refs that a sync compares, from one process."""
+    names = (f"refs/heads/{branch}", seen_ref(upstream), tracking_ref(upstream))
+    prefix = lease_prefix(upstream.remote)
+    listed = git.run("for-each-ref", "--format=%(refname)%00%(objectname)", *names, prefix, read=True)
+    found = dict(line.split("\0", 1) for line in listed.out.decode("utf-8", "surrogateescape").splitlines() if "\0" in line)
+    head, seen, tracking = (found.get(name) for name in names)
+    return Known(head, seen, tracking, any(name.startswith(prefix) for name in found))
+
+
+def set_refs(git: Git, refs: dict[str, str]) -> None:
+    """Move refs of ours, all or none. Raises GitFailed."""
+    lines = "".join(f"update {ref}\0{rev}\0\0" for ref, rev in refs.items())
+    git.run("update-ref", "-m", "mdmem sync", "-z", "--stdin", input=lines.encode("utf-8", "surrogateescape"))

@@ -1,0 +1,435 @@
+"""Every git state either works or is refused by name, with the next command to type, and nothing has changed then."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mdmem.errors import Locked
+from mdmem.locks import FileLock
+from mdmem.repo import place as placing
+from mdmem.repo.git import Git, GitFailed
+
+from .conftest import Clone, World
+from .test_sync import meet, note
+
+
+def snapshot(clone: Clone) -> tuple[object, ...]:
+    """Everything that a refusal must leave alone."""
+    refs = clone.sh("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/mdmem/seen")
+    return (
+        clone.files(), refs, clone.sh("ls-files", "-s"), clone.sh("status", "--porcelain", check=False),
+        clone.sh("rev-parse", "HEAD", check=False), clone.sh("stash", "list"),
+    )  # fmt: skip
+
+
+def both_ahead(world: World) -> tuple[Clone, Clone]:
+    one, two = world.pair()
+    two.save("theirs.md", note("mem-t"))
+    two.sync()
+    one.save("a.md", one.read("a.md").replace("two", "TWO"))
+    return one, two
+
+
+def stop_in(verb: str) -> Callable[[Clone], None]:
+    def prepare(one: Clone) -> None:
+        one.sh("switch", "-qc", "side", "HEAD~1")
+        one.write("a.md", "side\n")
+        one.sh("commit", "-qam", "side")
+        one.sh("switch", "-q", "main")
+        one.sh(verb, "side" if verb != "revert" else "HEAD~0", check=False)
+        if verb == "revert":
+            one.sh("revert", "--no-commit", "HEAD", check=False)
+
+    return prepare
+
+
+def autostash(one: Clone) -> None:
+    one.sh("switch", "-qc", "up", "HEAD~1")
+    one.write("a.md", "upstream\n")
+    one.sh("commit", "-qam", "up")
+    one.sh("switch", "-q", "main")
+    one.sh("reset", "-q", "--hard", "HEAD~1")
+    one.write("a.md", "mine\n")
+    one.sh("pull", "-q", "--rebase", "--autostash", ".", "up", check=False)
+
+
+REFUSED: dict[str, tuple[Callable[[Clone], object], str]] = {
+    "rebase": (stop_in("rebase"), "rebase in progress"),
+    "merge": (stop_in("merge"), "merge in progress"),
+    "cherry-pick": (stop_in("cherry-pick"), "cherry-pick in progress"),
+    "bisect": (lambda one: one.sh("bisect", "start"), "bisect in progress"),
+    "detached": (lambda one: one.sh("switch", "-q", "--detach"), "detached head"),
+    "index.lock": (lambda one: (one.top / ".git/index.lock").touch(), "index locked"),
+    "config.lock": (lambda one: (one.top / ".git/config.lock").touch(), "config locked"),
+    "bare": (lambda one: one.sh("config", "core.bare", "true"), "bare repository"),
+    "autostash": (autostash, "unmerged files"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_by_name_with_nothing_changed(name: str, world: World) -> None:
+    one, _ = both_ahead(world)
+    prepare, expected = REFUSED[name]
+    prepare(one)
+    one.write("pending.md", note("mem-p"))
+    if name == "bare":
+        before = (one.files(), one.sh("rev-parse", "HEAD"))
+        result = one.sync()
+        assert (one.files(), one.sh("rev-parse", "HEAD")) == before
+    else:
+        before_all = snapshot(one)
+        result = one.sync()
+        assert snapshot(one) == before_all
+    assert result.state == "refused" and result.reason.startswith(expected), result
+    assert result.hint
+
+
+def test_g5_the_notes_written_meanwhile_survive_the_abort(world: World) -> None:
+    one, two = both_ahead(world)
+    stop_in("rebase")(one)
+    one.write("pending.md", note("mem-p"))
+    assert one.sync().state == "refused"
+    one.sh("rebase", "--abort")
+    assert one.sync().state in ("merged", "conflict")
+    meet(one, two)
+    assert "pending.md" in two.files()
+
+
+def test_g11_unrelated_histories_are_refused_until_joined(world: World, tmp_path: Path) -> None:
+    one, two = world.pair()
+    stranger = World(tmp_path / "other").clone("stranger")
+    stranger.write("own.md", note("mem-own"))
+    stranger.sync()
+    stranger.sh("remote", "set-url", "origin", str(world.remote))
+    for ref in ("refs/mdmem/seen/origin/main", "refs/remotes/origin/main"):
+        stranger.sh("update-ref", "-d", ref)
+    before = snapshot(stranger)
+    result = stranger.sync()
+    assert result.state == "refused" and "unrelated histories" in result.reason and "--join" in result.hint
+    assert snapshot(stranger) == before and set(result.heads) == {"here", "remote"}
+    assert stranger.sync(join=True).state == "merged"
+    meet(stranger, one, two)
+    assert {"own.md", "a.md"} <= set(two.files())
+
+
+def test_g18_a_rewritten_remote_is_refused_and_both_heads_are_shown(world: World) -> None:
+    one, two = world.pair({f"n{i}.md": note(f"mem-{i}") for i in range(79)})
+    old = one.sh("rev-parse", "HEAD").strip()
+    two.sh("switch", "-q", "--orphan", "new")
+    two.write("only.md", note("mem-only"))
+    two.sh("add", ".")
+    two.sh("commit", "-qm", "new root")
+    two.sh("push", "-qf", "origin", "new:main")
+    before = snapshot(one)
+    for _ in range(2):
+        result = one.sync()
+        assert result.state == "refused" and "rewritten remote" in result.reason
+        assert result.heads["last seen"] == old and result.heads["remote"] == two.sh("rev-parse", "new").strip()
+    assert snapshot(one) == before and len(list(one.top.glob("n*.md"))) == 79
+    one.sh("update-ref", "refs/remotes/origin/main", two.sh("rev-parse", "new").strip())  # a `git fetch` by hand
+    assert one.sync().state == "refused"
+    # The user takes the new history over: that is no rewrite any more.
+    one.sh("reset", "-q", "--hard", "refs/remotes/origin/main")
+    assert one.sync().state == "clean"
+
+
+def test_a_remote_set_back_is_not_pushed_to_again(world: World) -> None:
+    one, two = world.pair()
+    one.save("secret.md", note("mem-s"))
+    one.sync()
+    two.sync()
+    two.sh("push", "-qf", "origin", "HEAD~1:main")
+    assert one.sync().state == "refused"
+    assert "secret.md" not in world.clone("fresh").files()
+    assert one.sync(join=True).pushed == 1
+
+
+def test_a_shallow_clone_works_or_is_named(world: World) -> None:
+    one, two = world.pair()
+    for n in range(3):
+        one.save("a.md", one.read("a.md") + f"\nline {n}\n")
+    one.sync()
+    flat = Clone(world.folder / "flat", "flat", world.clock)
+    one.sh("clone", "-q", "--depth=1", f"file://{world.remote}", str(flat.top))
+    flat.save("flat.md", note("mem-f"))
+    assert flat.sync().state == "pushed"
+    two.save("two.md", note("mem-2"))  # two is behind what the shallow clone knows of
+    two.sync()
+    result = flat.sync()
+    assert result.state == "merged" or (result.state == "refused" and "shallow" in result.reason)
+
+
+def test_a_sparse_checkout_and_a_linked_worktree_work(world: World) -> None:
+    one, two = world.pair({"a.md": note("mem-a"), "deep/b.md": note("mem-b"), "other/c.md": note("mem-c")})
+    one.sh("sparse-checkout", "set", "deep")
+    two.save("other/c.md", note("mem-c", "edited\n"))
+    two.save("deep/b.md", note("mem-b", "edited\n"))
+    two.sync()
+    one.save("deep/d.md", note("mem-d"))
+    assert one.sync().state == "merged"
+    assert "edited" in one.read("deep/b.md") and not (one.top / "other").exists()
+    assert one.sh("status", "--porcelain") == ""
+    two.sync()
+    assert "edited" in two.read("other/c.md") and (two.top / "deep/d.md").exists()
+    linked = Clone(world.folder / "linked", "linked", world.clock)
+    two.sh("worktree", "add", "-q", str(linked.top), "-b", "side")
+    linked.save("side.md", note("mem-side"))
+    result = linked.sync(join=True)
+    assert result.state == "pushed", result
+    linked.healthy()
+    two.healthy()
+
+
+def test_g33_a_submodule_is_neither_indexed_nor_committed(world: World, tmp_path: Path) -> None:
+    one, two = world.pair()
+    sub = World(tmp_path / "sub").clone("sub")
+    sub.write("s.md", note("mem-s"))
+    sub.sync()
+    one.sh("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(sub.top), "sub")
+    one.sh("commit", "-qm", "sub")
+    assert one.sync().state == "pushed"
+    one.write("sub/s.md", "changed")
+    one.save("b.md", note("mem-b"))
+    assert one.sync().state == "pushed"
+    assert two.sync().state == "merged" and (two.top / "b.md").exists()
+
+
+def test_a_branch_that_the_remote_does_not_have(world: World, tmp_path: Path) -> None:
+    world.pair()
+    other = World(tmp_path / "other").clone("x")
+    other.write("x.md", note("mem-x"))
+    other.sh("switch", "-qc", "trunk")
+    other.sh("remote", "set-url", "origin", str(world.remote))
+    other.sh("config", "--unset-all", "branch.main.remote", check=False)
+    result = other.sync()
+    assert result.state == "refused" and "no branch trunk" in result.reason and "git branch -m main" in result.hint
+
+
+def test_an_unborn_branch_before_a_remote_with_commits(world: World, tmp_path: Path) -> None:
+    world.pair()
+    fresh = World(tmp_path / "other").clone("fresh")
+    fresh.sh("remote", "set-url", "origin", str(world.remote))
+    result = fresh.sync()
+    assert result.state == "refused" and "git pull origin main" in result.hint
+
+
+SETTINGS = {
+    "autocrlf": ("core.autocrlf", "true"),
+    "safecrlf": ("core.safecrlf", "true"),
+    "quotePath": ("core.quotePath", "true"),
+    "gpgsign": ("commit.gpgsign", "true"),
+    "hooksPath": ("core.hooksPath", ".githooks"),
+    "pull.rebase": ("pull.rebase", "true"),
+    "merge.ff": ("merge.ff", "only"),
+    "fetch.prune": ("fetch.prune", "true"),
+    "push.default": ("push.default", "nothing"),
+    "status": ("status.showUntrackedFiles", "no"),
+    "diff": ("diff.noprefix", "true"),
+    "color": ("color.ui", "always"),
+    "submodule": ("submodule.recurse", "true"),
+    "renames": ("diff.renames", "copies"),
+    "no renames": ("diff.renames", "false"),
+    "splitIndex": ("core.splitIndex", "true"),
+    "untrackedCache": ("core.untrackedCache", "true"),
+    "ignoreCase": ("core.ignoreCase", "true"),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_users_settings_change_nothing(name: str, world: World, own_home: Path) -> None:
+    one, two = world.pair({"a.md": note("mem-a", "one\r\ntwo\r\n"), "né ü.md": note("mem-b")})
+    key, value = SETTINGS[name]
+    flag = own_home / "PWNED"
+    for clone in (one, two):
+        clone.sh("config", key, value)
+        clone.sh("config", "gpg.program", "/bin/false")
+        clone.write(".githooks/post-merge", f"#!/bin/sh\ntouch {flag}\n")
+        (clone.top / ".githooks/post-merge").chmod(0o755)
+        clone.sh("config", "status.short", "true")
+    one.save("né ü.md", note("mem-b", "edited\n"))
+    two.save("new\nline.md", note("mem-n"))
+    one.write("a.md", note("mem-a", "one\r\nTWO\r\n"))
+    for clone in (one, two, one, two):
+        assert clone.sync().state not in ("refused", "offline")
+    assert (one.top / "a.md").read_bytes() == (two.top / "a.md").read_bytes()
+    assert one.files() == two.files() and b"TWO\r\n" in one.files()["a.md"] and "new\nline.md" in one.files()
+    assert not flag.exists()
+
+
+def test_g31_no_identity_anywhere(world: World, own_home: Path) -> None:
+    one, two = world.pair()
+    (own_home / ".gitconfig").write_text("")
+    one.write("b.md", note("mem-b"))
+    two.write("c.md", note("mem-c"))
+    one.sync()
+    assert two.sync().state == "merged"
+    meet(one, two)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+def test_a_read_only_disk_is_refused(world: World) -> None:
+    one, _ = both_ahead(world)
+    for folder in (one.top / ".git" / "objects", one.top / ".git" / "refs"):
+        folder.chmod(0o500)
+    result = one.sync()
+    assert result.state in ("refused", "offline")
+
+
+def test_the_valve_stops_a_mass_deletion_here_and_there(world: World) -> None:
+    one, two = world.pair({f"n{i}.md": note(f"mem-{i}") for i in range(40)})
+    for i in range(12):
+        (one.top / f"n{i}.md").unlink()
+    before = snapshot(one)
+    result = one.sync()
+    assert result.state == "refused" and "too many deletions" in result.reason and "12 of 40" in result.reason
+    assert snapshot(one) == before
+    one.sh("commit", "-qam", "deleted by hand")
+    assert one.sync().state == "refused"  # neither may it be pushed
+    one.sh("push", "-q", "origin", "HEAD:main")
+    before = snapshot(two)
+    result = two.sync()
+    assert result.state == "refused" and snapshot(two) == before
+    assert two.sync(allow_deletions=True).state == "merged"
+    assert len(list(two.top.glob("n*.md"))) == 28
+
+
+def test_the_valve_counts_by_id_and_not_by_path(world: World) -> None:
+    one, two = world.pair({f"n{i}.md": note(f"mem-{i}", f"text {i}\n") for i in range(30)})
+    plain = {f"p{i}.md": f"text without an id {i}\n" * 4 for i in range(12)}
+    for path, text in plain.items():
+        one.write(path, text)
+    one.sync()
+    (one.top / "moved").mkdir()
+    for path in [p for p in one.files() if p.endswith(".md")]:
+        (one.top / path).rename(one.top / "moved" / path)
+    assert one.sync().state == "pushed"
+    assert two.sync().state == "merged"
+    meet(one, two)
+    assert len(list(two.top.glob("moved/*.md"))) == 42
+
+
+def test_g14_an_error_in_one_step_leaves_no_lock(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, _ = both_ahead(world)
+    monkeypatch.setattr("mdmem.repo.sync.join", lambda *a, **k: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        one.sync()
+    monkeypatch.undo()
+    assert one.sync().state == "merged"
+
+
+def test_a_second_sync_of_the_same_clone_waits_and_then_says_locked(world: World) -> None:
+    one, _ = both_ahead(world)
+    with FileLock(one.top / ".git" / "mdmem" / "sync.lock"):
+        with pytest.raises(Locked):
+            one.sync(wait=0.0)
+    assert one.sync(wait=0.0).state == "merged"
+
+
+def test_an_interrupted_placement_is_finished_by_the_next_command(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = both_ahead(world)
+    one.save("gone.md", note("mem-g"))
+    one.sync()
+    two.sync()
+    one.save("gone.md", None)
+    one.save("x/new.md", note("mem-n"))
+    one.sync()
+
+    def stop(*args: object, **kwargs: object) -> None:
+        raise GitFailed("stopped")
+
+    monkeypatch.setattr(placing, "_index", stop)
+    assert two.sync().state == "refused"
+    monkeypatch.undo()
+    assert placing.journal_path(two.git).exists()
+    two.save("mine.md", note("mem-m"))  # any command finishes it first
+    assert not placing.journal_path(two.git).exists()
+    meet(one, two)
+    assert "gone.md" not in two.files() and "x/new.md" in two.files() and "mine.md" in one.files()
+
+
+def test_an_interrupted_placement_whose_branch_moved_on_loses_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = both_ahead(world)
+    one.sync()
+    one.save("a.md", one.read("a.md").replace("one", "ONE"))
+    one.sync()
+
+    def stop(*args: object, **kwargs: object) -> None:
+        raise GitFailed("stopped")
+
+    monkeypatch.setattr(placing, "_index", stop)
+    assert two.sync().state == "refused"
+    monkeypatch.undo()
+    two.write("hand.md", note("mem-h"))
+    two.sh("add", "hand.md")
+    two.sh("commit", "-qm", "by hand")
+    assert two.sync().state == "merged"
+    meet(one, two)
+    assert "ONE" in two.read("a.md") and "hand.md" in one.files()
+
+
+def test_an_edit_while_files_come_in_is_merged(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = world.pair()
+    one.save("a.md", one.read("a.md").replace("one", "ONE"))
+    one.save("b.md", note("mem-b", "theirs\n"))
+    one.sync()
+    original = placing.write_journal
+
+    def edited(*args: object, **kwargs: object) -> None:
+        two.write("a.md", two.read("a.md").replace("three", "THREE"))
+        two.write("b.md", note("mem-b", "mine\n"))
+        original(*args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(placing, "write_journal", edited)
+    result = two.sync()
+    monkeypatch.undo()
+    assert result.state == "merged" and sum("changed meanwhile" in text for text in result.notices) == 2
+    assert "ONE" in two.read("a.md") and "THREE" in two.read("a.md")
+    meet(one, two)
+    assert "theirs" in one.read("b.md") and "mine" in one.read("b.md")
+
+
+def test_tracked_links_are_not_followed(world: World, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    one, two = world.pair()
+    (one.top / "link").symlink_to(outside)
+    one.sh("config", "core.symlinks", "true")
+    one.sh("add", "link")
+    one.sh("commit", "-qm", "link")
+    one.sync()
+    two.sh("config", "core.symlinks", "true")
+    two.sync()
+    one.sh("rm", "-q", "link")
+    one.sh("commit", "-qm", "no link")
+    (one.top / "link").mkdir()
+    one.save("link/n.md", note("mem-n"))
+    one.sync()
+    two.sync()
+    assert list(outside.iterdir()) == []
+    assert (two.top / "link").is_symlink() is False and (two.top / "link/n.md").exists()
+
+
+def test_a_tree_with_a_path_into_git_is_refused(world: World) -> None:
+    one, two = world.pair()
+    blob = subprocess.run(
+        ["git", "-C", str(world.remote), "hash-object", "-w", "--stdin"], input=b"[core]\n", capture_output=True, check=True
+    ).stdout.decode().strip()
+    base = one.sh("rev-parse", "HEAD").strip()
+    listed = one.sh("ls-tree", "HEAD")
+    entry = listed + f"100644 blob {blob}\t.GIT\n"
+    tree = subprocess.run(
+        ["git", "-C", str(world.remote), "mktree"], input=entry.encode(), capture_output=True, check=True
+    ).stdout.decode().strip()
+    commit = one.sh("-C", str(world.remote), "commit-tree", tree, "-p", base, "-m", "bad").strip()
+    one.sh("-C", str(world.remote), "update-ref", "refs/heads/main", commit)
+    before = snapshot(two)
+    result = two.sync()
+    assert result.state in ("refused", "offline") and snapshot(two) == before
+    assert Git(two.top).state().safe
