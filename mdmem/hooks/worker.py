@@ -132,9 +132,9 @@ def _close_sessions(store: Store, ended: list[str]) -> None:
 
 
 def _sync(store: Store) -> None:
-    from mdmem.repo.sync import sync
+    from mdmem.memory.syncing import sync_store
 
-    sync(store)
+    sync_store(store)
 
 
 def _end_in_time() -> None:

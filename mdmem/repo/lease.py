@@ -252,7 +252,11 @@ def _swap(git: Git, remote: str, note_id: str, expected: str, new: str, timeout:
     ref = ref_of(note_id)
     args = ("push", "--porcelain", "--no-verify", f"--force-with-lease={ref}:{expected}", "--", remote, f"{new}:{ref}")
     try:
-        return git.run(*args, check=False, network=True, timeout=timeout).code == 0
+        done = git.run(*args, check=False, network=True, timeout=timeout).code == 0
+        if done:  # what the remote has now, as a fetch would tell
+            kept = lease_prefix(remote) + ref.removeprefix(REFS)
+            git.run("update-ref", *(() if new else ("-d",)), kept, *((new,) if new else ()), check=False)
+        return done
     except GitFailed:
         return False
 

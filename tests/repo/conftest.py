@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,7 +14,9 @@ from mdmem.clock import FixedClock
 from mdmem.repo.commit import commit_paths
 from mdmem.repo.git import Git
 from mdmem.repo.init import clone
-from mdmem.repo.sync import SyncOptions, SyncResult, sync
+
+if TYPE_CHECKING:
+    from mdmem.repo.sync import SyncResult
 
 Sh = Callable[..., str]
 
@@ -84,6 +87,8 @@ class Clone:
     def sync(
         self, mode: str = "dedicated", roots: tuple[str, ...] = ("",), scan: object = None, **options: object
     ) -> SyncResult:
+        from mdmem.repo.sync import SyncOptions, sync
+
         self.clock.advance(seconds=1)
         return sync(
             self.git, self.lock_path, roots, mode=mode, trailers={"Agent": "claude", "Device": self.name}, clock=self.clock,

@@ -1,0 +1,163 @@
+"""A note's past: its history, bringing back an old version, and taking back the last commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mdmem.errors import ConflictFound, MdmemError, NotFound
+from mdmem.memory.syncing import owned_roots
+from mdmem.memory.write import commit, subject, trailers
+
+if TYPE_CHECKING:
+    from mdmem.repo.history import Change
+    from mdmem.store import Store
+
+
+def path_of(store: Store, reference: str) -> str:
+    """Return the path of a note of this store, also of one that is gone from it. Raises NotFound, Ambiguous."""
+    try:
+        row = store.index.note_by(reference)
+        if row["folder"] == "":
+            return str(row["path"])
+    except NotFound:
+        pass
+    return _gone(store, reference)
+
+
+def _gone(store: Store, reference: str) -> str:
+    from mdmem.repo.history import commits
+
+    if store.git.rev("HEAD") is not None:
+        for entry in (e for c in commits(store.git, "--diff-filter=D", "HEAD") for e in c.entries):
+            path = store.from_git(entry.path)
+            name = (path or "").rpartition("/")[2].removesuffix(".md")
+            if path is not None and (path == reference or name == reference or name.endswith(f"-{reference}")):
+                return path
+    raise NotFound(f"no note, now or earlier, is {reference!r}", hint="mdmem list; mdmem recall WORDS")
+
+
+def history(store: Store, reference: str, limit: int = 0) -> tuple[str, list[Change]]:
+    """Return (path, what happened to the note, newest first). Raises NotFound."""
+    from mdmem.repo.history import log_of
+
+    path = path_of(store, reference)
+    return path, log_of(store.git, store.to_git(path), limit=limit)
+
+
+def moment(store: Store, text: str) -> str:
+    """Return the commit that a date or revision names; the empty tree for a date before the first commit, '' in a store
+    without any. Raises NotFound."""
+    from mdmem.repo.history import resolve
+    from mdmem.repo.tree import empty_tree
+
+    head = store.git.rev("HEAD")
+    if head is None:
+        return ""
+    try:
+        return resolve(store.git, text, store.clock.now())
+    except NotFound:
+        if store.git.rev(text) is None and not _is_date(store, text):
+            raise
+        return empty_tree(head)
+
+
+def _is_date(store: Store, text: str) -> bool:
+    from mdmem.clock import parse_time
+    from mdmem.errors import UsageError
+
+    try:
+        parse_time(text, store.clock.now())
+        return True
+    except UsageError:
+        return False
+
+
+@dataclass
+class Restored:
+    """A note that has the bytes of an older version again."""
+
+    path: str
+    rev: str
+    changed: bool
+    committed: bool
+    reason: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return dict(vars(self))
+
+
+def restore(store: Store, reference: str, when: str) -> Restored:
+    """Give a note the bytes that it had at a date or revision; one that is gone comes back. Raises NotFound, Locked."""
+    from mdmem.notes.folder import sha
+    from mdmem.repo.history import path_at, read_at, resolve
+
+    rev = resolve(store.git, when, store.clock.now())
+    path = path_of(store, reference)
+    then = path_at(store.git, store.to_git(path), rev)
+    data = read_at(store.git, rev, then) if then else None
+    if data is None:
+        raise NotFound(f"{path} was not there at {when}", hint=f"mdmem history {path}")
+    with store.folder.locked():
+        before = store.folder.read_bytes(path) if store.folder.exists(path) else None
+        if before == data:
+            return Restored(path, rev, False, True)
+        if before is None:
+            store.folder.create(path, data)
+        else:
+            store.folder.write(path, data, sha(before))
+    done = commit(store, [path], subject("restore", f"{path} from {rev[:10]}"))
+    store.index.refresh()
+    return Restored(path, rev, True, done.done, done.reason)
+
+
+@dataclass
+class Undone:
+    """A commit that was taken back, and the paths that changed."""
+
+    rev: str
+    subject: str
+    paths: list[str] = field(default_factory=list)
+    committed: bool = False
+    reason: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return dict(vars(self))
+
+
+def undo(store: Store, rev: str = "", *, dry_run: bool = False) -> Undone:
+    """Take back the last commit that mdmem made on this device (or `rev`), as a new commit of its own paths. Raises
+    NotFound, ConflictFound when a file has changed since, Locked."""
+    from mdmem.notes.folder import sha
+    from mdmem.repo.commit import commit_paths
+    from mdmem.repo.undo import UNDOES, plan
+
+    found = plan(store.git, owned_roots(store), rev, store.identity.device)
+    steps = [(store.from_git(step.path), step) for step in found.steps]
+    out = Undone(found.commit.rev, found.commit.subject, [path for path, _ in steps if path is not None])
+    if dry_run:
+        return out
+    with store.folder.locked():
+        for path, step in steps:
+            here = store.folder.read_bytes(path) if path is not None and store.folder.exists(path) else None
+            if here != step.before:
+                raise ConflictFound(f"{path} has changes in no commit yet", hint="mdmem sync, then again")
+        for path, step in steps:
+            if path is None:
+                continue
+            if step.after is None:
+                store.folder.delete(path, sha(step.before or b""))
+            elif step.before is None:
+                store.folder.create(path, step.after)
+            else:
+                store.folder.write(path, step.after, sha(step.before))
+    named = {**trailers(store), UNDOES: found.commit.rev}
+    done = commit_paths(store.git, [step.path for _, step in steps], subject("undo", found.commit.subject), named)
+    out.committed, out.reason = done.done, "" if done.done else done.reason
+    try:
+        store.index.refresh()
+    except MdmemError as error:
+        out.reason = out.reason or str(error)
+    return out

@@ -1,0 +1,60 @@
+"""Packing happens off the hot path, when there is something to pack."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from mdmem.repo import maintenance
+
+from .conftest import World
+from .test_sync import note
+
+
+def test_g42_many_small_commits_are_packed(world: World) -> None:
+    one, _ = world.pair()
+    assert not maintenance.due(one.git, one.clock)
+    sample = one.top / ".git" / "objects" / maintenance._SAMPLE
+    for number in range(3):
+        one.save(f"n{number}.md", note(f"mem-{number}"))
+    sample.mkdir(exist_ok=True)
+    for number in range(8):
+        (sample / f"{number:038x}").touch()
+    assert maintenance.due(one.git, one.clock)
+    for number in range(8):
+        (sample / f"{number:038x}").unlink()
+    loose = int(one.sh("count-objects").split()[0])
+    assert loose > 9
+    assert maintenance.maintain(one.git)
+    assert int(one.sh("count-objects").split()[0]) == 0
+    one.healthy()
+
+
+def test_it_is_started_once_an_hour_in_a_process_of_its_own(world: World) -> None:
+    one, _ = world.pair()
+    sample = one.top / ".git" / "objects" / maintenance._SAMPLE
+    sample.mkdir(exist_ok=True)
+    names = [sample / f"{number:038x}" for number in range(8)]
+    for name in names:
+        name.touch()
+    assert maintenance.start_if_due(one.git, one.clock)
+    assert not maintenance.start_if_due(one.git, one.clock)
+    one.clock.advance(minutes=61)
+    assert maintenance.due(one.git, one.clock)
+    for name in names:
+        name.unlink()
+    for _ in range(200):  # the process is nobody's child: its work is what can be seen
+        if not (one.top / ".git" / "mdmem" / "maintenance.lock").exists():
+            time.sleep(0.05)
+    assert (one.top / ".git" / "mdmem" / "maintenance.lock").exists()
+
+
+def test_as_a_program_it_finds_its_package(world: World) -> None:
+    one, _ = world.pair()
+    done = subprocess.run(
+        [sys.executable, "-I", maintenance.__file__, str(one.top)], capture_output=True, text=True, check=False, cwd="/"
+    )
+    assert done.returncode == 0, done.stderr
+    assert (Path(one.top) / ".git" / "objects" / "info" / "commit-graphs").exists()

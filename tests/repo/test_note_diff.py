@@ -1,0 +1,51 @@
+"""The difference of two moments, note by note."""
+
+from __future__ import annotations
+
+from mdmem.repo.note_diff import diff_notes
+
+from .conftest import World
+from .test_sync import note
+
+
+def test_notes_are_followed_and_compared_by_field_and_line(world: World) -> None:
+    one, _ = world.pair(
+        {
+            "a.md": note("mem-a", "one\n\ntwo\n", status="active"),
+            "gone.md": note("mem-g"),
+            "moved.md": note("mem-m", "words\n"),
+            "notes.txt": "x",
+        }
+    )
+    first = one.sh("rev-parse", "HEAD").strip()
+    assert diff_notes(one.git, first, first) == []
+    (one.top / "moved.md").rename(one.top / "elsewhere.md")
+    one.write("a.md", note("mem-a", "one\n\nTWO\n\n-- not a head\n++ nor this\n", status="superseded", extra="[1, 2]"))
+    (one.top / "gone.md").unlink()
+    one.write("new.md", note("mem-n", "fresh\n"))
+    one.sync()
+    found = {change.path: change for change in diff_notes(one.git, first, one.sh("rev-parse", "HEAD").strip())}
+    assert {path: change.status for path, change in found.items()} == {
+        "a.md": "changed",
+        "elsewhere.md": "moved",
+        "gone.md": "removed",
+        "new.md": "added",
+    }
+    changed = found["a.md"]
+    assert changed.fields == {"status": ("active", "superseded"), "extra": (None, ["1", "2"])}
+    assert (changed.added, changed.removed) == (["TWO", "", "-- not a head", "++ nor this"], ["two"])
+    assert found["elsewhere.md"].old_path == "moved.md" and found["new.md"].added == ["fresh"]
+    assert found["gone.md"].as_dict()["id"] == "mem-g"
+
+
+def test_a_swap_of_two_names_is_two_moves(world: World) -> None:
+    one, _ = world.pair({"a.md": note("mem-a", "about a\n"), "b.md": note("mem-b", "about b\n")})
+    first = one.sh("rev-parse", "HEAD").strip()
+    one.write("a.md", note("mem-b", "about b\n"))
+    one.write("b.md", note("mem-a", "about a\n"))
+    one.sync()
+    found = diff_notes(one.git, first, one.sh("rev-parse", "HEAD").strip())
+    assert [(c.status, c.id, c.old_path, c.path) for c in found] == [
+        ("moved", "mem-b", "b.md", "a.md"),
+        ("moved", "mem-a", "a.md", "b.md"),
+    ]
