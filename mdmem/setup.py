@@ -179,13 +179,12 @@ def _commit(made: Made) -> None:
 
 
 def _driver(location: Location, made: Made) -> None:
+    from mdmem.repo.driver_install import install_driver
     from mdmem.repo.git import Git
 
     try:
-        from mdmem.repo.driver_install import install_driver
-
         install_driver(Git(location.git.top), attribute_lines(location.mode))
-    except (ImportError, MdmemError) as error:
+    except MdmemError as error:
         made.notices.append(f"the merge driver is not installed: {error}")
 
 

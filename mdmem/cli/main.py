@@ -37,6 +37,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "restore": ("mdmem.cli.cmd_restore:command", "Bring back an old version of a note."),
     "undo": ("mdmem.cli.cmd_undo:command", "Take back mdmem's last commit."),
     "lease": ("mdmem.cli.cmd_lease:command", "Exclusive rights to edit a note, across machines."),
+    "conflicts": ("mdmem.cli.cmd_conflicts:command", "List what a merge could not decide."),
+    "resolve": ("mdmem.cli.cmd_conflicts:resolve", "Settle a conflict."),
     "status": ("mdmem.cli.cmd_status:command", "The store at a glance."),
     "check": ("mdmem.cli.cmd_check:command", "Look for what is wrong in notes."),
     "fmt": ("mdmem.cli.cmd_fmt:command", "Bring notes into the form that merges well."),

@@ -76,12 +76,12 @@ def check(store: Store, paths: Iterable[str] | None = None) -> tuple[int, list[F
 
 
 def _conflicts(path: str, data: bytes) -> list[Found]:
-    from mdmem.repo.merge import find_conflicts
+    from mdmem.repo.merge_conflicts import find_conflicts
 
     out = []
     for conflict in find_conflicts(data):
-        what = f"the field {conflict.field}" if conflict.field else "the body"
-        out.append(Found(path, 1, "conflict", f"{what} holds two versions; settle it: mdmem conflicts"))
+        what = f"the field {conflict.field}" if conflict.field else f"the {conflict.name}"
+        out.append(Found(path, conflict.line or 1, "conflict", f"{what} holds two versions; settle it: mdmem conflicts"))
     return out
 
 

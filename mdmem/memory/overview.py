@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mdmem.errors import MdmemError
+from mdmem.memory import conflicts
 
 if TYPE_CHECKING:
     from mdmem.store import Store
@@ -16,7 +17,7 @@ def overview(store: Store) -> dict[str, Any]:
     refreshed = store.index.refresh(embed_budget_s=0.0)
     rows = store.index.catalog.rows("SELECT kind, count(*) AS n FROM notes WHERE folder = '' GROUP BY kind ORDER BY n DESC")
     bad = _paths(store, "bad")
-    conflicted = _paths(store, "conflicted")
+    conflicted = [note.path for note, _ in conflicts.conflicted(store)]
     if bad:
         needs.append(f"{len(bad)} notes do not parse: mdmem check")
     if conflicted:

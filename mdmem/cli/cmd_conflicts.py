@@ -1,0 +1,69 @@
+"""mdmem conflicts, mdmem resolve: what a merge could not decide."""
+
+from __future__ import annotations
+
+import click
+
+from mdmem.cli.opening import examples, open_store
+from mdmem.cli.output import clean, emit, json_option, note, say
+
+
+def _shown(text: str, limit: int = 400) -> str:
+    return clean(text if len(text) <= limit else text[:limit].rstrip() + " …")
+
+
+@click.command("conflicts")
+@json_option
+@click.pass_context
+@examples("mdmem conflicts", "mdmem conflicts --json")
+def command(ctx: click.Context, as_json: bool) -> None:
+    """List what a merge could not decide: both versions stand in the note until you settle it.
+
+    No conflict is the usual answer.
+    """
+    from mdmem.memory.conflicts import as_data, conflicted
+
+    rows = [as_data(found, conflicts) for found, conflicts in conflicted(open_store(ctx))]
+
+    def human() -> None:
+        for row in rows:
+            say(f"{clean(row['path'])}  {clean(row['title'])}")
+            for conflict in row["conflicts"]:
+                say(f"  {conflict['field']}:")
+                for version in conflict["versions"]:
+                    origin = " ".join(filter(None, (version["agent"], version["device"], version["updated"][:16])))
+                    text = "(removed)" if version["removed"] else _shown(version["text"])
+                    say(f"    {version['number']}  {origin}" if origin else f"    {version['number']}")
+                    for line in text.splitlines():
+                        say(f"       | {line}")
+            say(f"  settle it: mdmem resolve {clean(row['id'] or row['path'])} --keep 1|2|both")
+        if not rows:
+            say("No conflicts.")
+
+    emit({"notes": rows, "count": sum(len(row["conflicts"]) for row in rows)}, as_json, human)
+
+
+@click.command("resolve")
+@click.argument("reference", metavar="NOTE")
+@click.option("--field", default="", help="Only this field (or `body`); all conflicts of the note by default.")
+@click.option("--keep", required=True, metavar="1|2|both|deleted|VALUE", help="Which version stays, or the right value.")
+@json_option
+@click.pass_context
+@examples(
+    "mdmem resolve mem-4k2j7q --keep 1",
+    "mdmem resolve mem-4k2j7q --field priority --keep high",
+    "mdmem resolve memories/plan.md --field body --keep both",
+)
+def resolve(ctx: click.Context, reference: str, field: str, keep: str, as_json: bool) -> None:
+    """Settle the conflicts of a note, and commit."""
+    from mdmem.memory import conflicts
+
+    result = conflicts.resolve(open_store(ctx, need="write"), reference, keep, field)
+
+    def human() -> None:
+        what = "Deleted" if result.deleted else "Settled"
+        say(f"{what}: {clean(result.path)}" + (f" ({result.left} left)" if result.left else ""))
+
+    emit(result.as_dict(), as_json, human)
+    if result.reason:
+        note(f"note: saved, not committed yet: {result.reason}")
