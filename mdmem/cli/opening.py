@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import cleandoc
 from typing import Any, TypeVar
 
 import click
@@ -26,7 +27,7 @@ def examples(*lines: str) -> Callable[[F], F]:
     """Put two to four examples at the head of a command's help, below its first sentence."""
 
     def decorate(function: F) -> F:
-        text = (function.__doc__ or "").strip()
+        text = cleandoc(function.__doc__ or "")
         first, _, rest = text.partition("\n\n")
         shown = "\n".join("  " + line for line in lines)
         function.__doc__ = f"{first}\n\n\b\nExamples:\n{shown}\n\n{rest}".rstrip()

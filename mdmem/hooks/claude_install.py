@@ -111,6 +111,18 @@ def install_hooks(path: Path, *, dry_run: bool = False, memory: str = "", python
     return done
 
 
+def set_memory(path: Path, memory: str, *, dry_run: bool = False) -> Installed:
+    """Make `memory` the auto-memory folder in the settings file at `path`, and nothing else. Raises as install_hooks."""
+    file = read_settings(path)
+    record = load_record(path) or Record(created=file.data is None)
+    edit = _open(file, record)
+    _set_memory(edit, memory, record)
+    done = _finish(file, edit.text, dry_run, [])
+    if done.written:
+        save_record(path, record)
+    return done
+
+
 def uninstall_hooks(path: Path, *, dry_run: bool = False) -> Installed:
     """Take every one of our hooks out of the settings file at `path`. Raises BadJson for a file that does not parse."""
     file = read_settings(path)
@@ -121,12 +133,13 @@ def uninstall_hooks(path: Path, *, dry_run: bool = False) -> Installed:
         return Installed(str(path), False, False)
     edit = JsonText(file.text)
     events = _take_out(edit)
-    if record.memory and edit.get((MEMORY_KEY,)) == record.memory:
+    memory = bool(record.memory) and edit.get((MEMORY_KEY,)) == record.memory
+    if memory:
         edit.remove((MEMORY_KEY,))
     _drop_empties(edit, events, record)
     nothing_left = edit.get(()) == {}
     text = record.blank if nothing_left and record.blank is not None else edit.text
-    if nothing_left and record.created and events:
+    if nothing_left and record.created and (events or memory):
         if not dry_run:
             file.delete()
             save_record(path, None)
