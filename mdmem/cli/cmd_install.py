@@ -13,8 +13,8 @@ from mdmem.cli.output import clean, emit, json_option, note, say
 from mdmem.errors import UsageError
 
 if TYPE_CHECKING:
-    from mdmem.hooks.claude_install import Installed
-    from mdmem.hooks.git_install import GitHooks
+    from mdmem.install.claude import Installed
+    from mdmem.install.git_hooks import GitHooks
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -73,7 +73,7 @@ def install_claude(ctx: click.Context, scope: str | None, auto_memory: bool, dry
     Without a scope the hooks go into your user settings. --auto-memory is a matter of one project, so it goes into that
     project's local settings; what Claude Code remembers there already is brought into the store first.
     """
-    from mdmem.hooks.claude_install import install_hooks, settings_path
+    from mdmem.install.claude import install_hooks, settings_path
 
     cwd = Path.cwd()
     scope = scope or "user"
@@ -86,7 +86,7 @@ def install_claude(ctx: click.Context, scope: str | None, auto_memory: bool, dry
 
 
 def _auto_memory(ctx: click.Context, cwd: Path, dry_run: bool, done: Installed) -> None:
-    from mdmem.hooks.claude_install import set_memory, settings_path
+    from mdmem.install.claude import set_memory, settings_path
     from mdmem.locate import project_name
     from mdmem.memory.automemory import adopt, store_folder
 
@@ -116,7 +116,7 @@ def install_git(ctx: click.Context, dry_run: bool, as_json: bool) -> None:
 
     A hook that is there already is kept and runs first. mdmem's own commits do not need these hooks.
     """
-    from mdmem.hooks.git_install import install_git_hooks
+    from mdmem.install.git_hooks import install_git_hooks
     from mdmem.repo.hook_files import hooks_folder
 
     print_git(install_git_hooks(hooks_folder(open_store(ctx).git), dry_run=dry_run), as_json)
@@ -148,7 +148,7 @@ def print_git(done: GitHooks, as_json: bool) -> None:
 @examples("mdmem install mcp claude", "mdmem install mcp codex", "mdmem install mcp vscode --project --dry-run")
 def install_mcp_command(client: str, project: bool, dry_run: bool, as_json: bool) -> None:
     """Offer mdmem's tools to a program through MCP."""
-    from mdmem.hooks.mcp_install import install_mcp
+    from mdmem.install.mcp import install_mcp
 
     if client == "codex" and project:
         raise UsageError("Codex has one configuration for all projects", hint="mdmem install mcp codex")
@@ -163,6 +163,6 @@ def install_mcp_command(client: str, project: bool, dry_run: bool, as_json: bool
 @examples("mdmem install agents-md", "mdmem install agents-md ../shop/AGENTS.md --dry-run")
 def install_agents(path: str, dry_run: bool, as_json: bool) -> None:
     """Tell agents without hooks (Codex, Cursor) about the memory, in a marked block of AGENTS.md."""
-    from mdmem.hooks.agents_md import install_agents_md
+    from mdmem.install.agents_md import install_agents_md
 
     print_change(install_agents_md(Path(path), dry_run=dry_run), dry_run, as_json, "Block written")

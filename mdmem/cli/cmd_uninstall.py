@@ -24,7 +24,7 @@ def command() -> None:
 @examples("mdmem uninstall claude-code", "mdmem uninstall claude-code --user --dry-run")
 def uninstall_claude(scope: str | None, dry_run: bool, as_json: bool) -> None:
     """Take mdmem's hooks and its auto-memory setting out of Claude Code; without a scope, out of every one."""
-    from mdmem.hooks.claude_install import SCOPES, settings_path, uninstall_hooks
+    from mdmem.install.claude import SCOPES, settings_path, uninstall_hooks
 
     paths = dict.fromkeys(settings_path(name, Path.cwd()) for name in ([scope] if scope else SCOPES))
     results = [uninstall_hooks(path, dry_run=dry_run) for path in paths]
@@ -46,7 +46,7 @@ def uninstall_claude(scope: str | None, dry_run: bool, as_json: bool) -> None:
 @examples("mdmem uninstall git-hooks", "mdmem uninstall git-hooks --dry-run")
 def uninstall_git(ctx: click.Context, dry_run: bool, as_json: bool) -> None:
     """Take mdmem's git hooks out; a hook that was there before is put back as it was."""
-    from mdmem.hooks.git_install import uninstall_git_hooks
+    from mdmem.install.git_hooks import uninstall_git_hooks
 
     print_git(uninstall_git_hooks(open_store(ctx).git.path("hooks"), dry_run=dry_run), as_json)
 
@@ -59,7 +59,7 @@ def uninstall_git(ctx: click.Context, dry_run: bool, as_json: bool) -> None:
 @examples("mdmem uninstall mcp claude", "mdmem uninstall mcp vscode --project")
 def uninstall_mcp_command(client: str, project: bool, dry_run: bool, as_json: bool) -> None:
     """Take mdmem's MCP server out of a program's configuration."""
-    from mdmem.hooks.mcp_install import uninstall_mcp
+    from mdmem.install.mcp import uninstall_mcp
 
     done = uninstall_mcp(client, "project" if project else "user", Path.cwd(), dry_run=dry_run)
     print_change(done, dry_run, as_json, f"MCP server taken out of {client}")
@@ -72,6 +72,6 @@ def uninstall_mcp_command(client: str, project: bool, dry_run: bool, as_json: bo
 @examples("mdmem uninstall agents-md", "mdmem uninstall agents-md ../shop/AGENTS.md")
 def uninstall_agents(path: str, dry_run: bool, as_json: bool) -> None:
     """Take mdmem's block out of AGENTS.md."""
-    from mdmem.hooks.agents_md import uninstall_agents_md
+    from mdmem.install.agents_md import uninstall_agents_md
 
     print_change(uninstall_agents_md(Path(path), dry_run=dry_run), dry_run, as_json, "Block taken out")

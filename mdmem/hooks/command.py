@@ -1,18 +1,5 @@
-"""The command of a hook entry, in exec form: what an installer writes into settings."""
+"""The command of a hook entry; it lives where the installers are."""
 
-from __future__ import annotations
+from mdmem.install.command import hook_argv
 
-import os
-import sys
-
-
-def hook_argv(event: str, python: str = "") -> list[str]:
-    """Return [program, argument, …] that runs one event: absolute paths, no shell, nothing taken from the cwd."""
-    main = os.path.join(os.path.dirname(os.path.abspath(__file__)), "main.py")
-    return [python or sys.executable, "-I", main, event]
-
-
-def program_argv(python: str = "") -> list[str]:
-    """Return [program, argument, …] that runs `mdmem`, to be followed by a command: absolute paths, no shell."""
-    launch = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launch.py")
-    return [python or sys.executable, "-I", launch]
+__all__ = ["hook_argv"]

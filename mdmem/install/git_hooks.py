@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mdmem.errors import Refused, WriteFailed
-from mdmem.hooks.command import program_argv
-from mdmem.hooks.settings_file import read_settings
-from mdmem.hooks.template import template
+from mdmem.install.command import program_argv
+from mdmem.install.settings_file import read_settings
+from mdmem.install.template import template
 
 ID_LINE = "# mdmem git hook "
 BEFORE = ".before-mdmem"

@@ -1,4 +1,4 @@
-"""Runs any mdmem command by this file's absolute path: `python -I mdmem/hooks/launch.py COMMAND …`.
+"""Runs any mdmem command by this file's absolute path: `python -I mdmem/install/launch.py COMMAND …`.
 
 For programs that start mdmem with a short PATH and an environment of their own (git hooks, MCP hosts). The package is
 found by its place on disk; nothing is taken from the current folder.

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from mdmem.errors import ConflictFound, Refused
-from mdmem.hooks.claude_install import install_hooks, is_ours, settings_path, uninstall_hooks, wanted
 from mdmem.hooks.entry import HANDLERS
-from mdmem.hooks.json_text import BadJson
-from mdmem.hooks.settings_file import read_settings
+from mdmem.install.claude import install_hooks, is_ours, settings_path, uninstall_hooks, wanted
+from mdmem.install.json_text import BadJson
+from mdmem.install.settings_file import read_settings
 
 FOREIGN = """{
     "zebra": {"a": [1, 2,   3], "b": 1.50e3},

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from mdmem.errors import MdmemError, Refused
-from mdmem.hooks.agents_md import install_agents_md, uninstall_agents_md
-from mdmem.hooks.json_text import BadJson
-from mdmem.hooks.mcp_install import install_mcp, uninstall_mcp
+from mdmem.install.agents_md import install_agents_md, uninstall_agents_md
+from mdmem.install.json_text import BadJson
+from mdmem.install.mcp import install_mcp, uninstall_mcp
 
 PLACES = {
     ("claude", "user"): (".claude.json", "mcpServers"),
@@ -189,7 +189,7 @@ def test_auto_memory(work: Path) -> None:
 
 def test_h13_launch_runs_a_command_from_anywhere(tmp_path: Path) -> None:
     """With no PYTHONPATH, in a folder with a package of our name, the command is ours."""
-    from mdmem.hooks.command import program_argv
+    from mdmem.install.command import program_argv
 
     trap = tmp_path / "mdmem"
     trap.mkdir()

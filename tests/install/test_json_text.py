@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mdmem.hooks.json_text import BadJson, JsonText, load, parse
+from mdmem.install.json_text import BadJson, JsonText, load, parse
 
 SCALARS = st.none() | st.booleans() | st.integers(-999, 999) | st.text(max_size=6)
 VALUES = st.recursive(

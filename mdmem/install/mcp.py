@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from mdmem.errors import MdmemError, Refused
-from mdmem.hooks.claude_install import Installed, config_folder
-from mdmem.hooks.command import program_argv
-from mdmem.hooks.install_record import Record, load_record, save_record
-from mdmem.hooks.json_text import JsonText
-from mdmem.hooks.settings_file import SettingsFile, read_settings
+from mdmem.install.claude import Installed, config_folder
+from mdmem.install.command import program_argv
+from mdmem.install.json_text import JsonText
+from mdmem.install.record import Record, load_record, save_record
+from mdmem.install.settings_file import SettingsFile, read_settings
 from mdmem.repo.layout import find_top
 
 NAME = "mdmem"

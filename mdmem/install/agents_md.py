@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from mdmem.errors import Refused
-from mdmem.hooks.claude_install import Installed
-from mdmem.hooks.settings_file import read_settings
-from mdmem.hooks.template import template
+from mdmem.install.claude import Installed
+from mdmem.install.settings_file import read_settings
+from mdmem.install.template import template
 
 BEGIN = "<!-- mdmem:begin (written by `mdmem install agents-md`) -->"
 END = "<!-- mdmem:end -->"

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from mdmem.config import data_home
-from mdmem.hooks.settings_file import read_settings
+from mdmem.install.settings_file import read_settings
 
 
 @dataclass

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mdmem.errors import RefusedState
-from mdmem.hooks.git_install import HOOKS, hook_text, install_git_hooks, is_ours, uninstall_git_hooks
+from mdmem.install.git_hooks import HOOKS, hook_text, install_git_hooks, is_ours, uninstall_git_hooks
 from mdmem.repo.git import Git
 from mdmem.repo.hook_files import hooks_folder
 from mdmem.store import Store

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from mdmem.errors import NotFound, Refused
-from mdmem.hooks.command import hook_argv
-from mdmem.hooks.install_record import Record, load_record, save_record
-from mdmem.hooks.json_text import JsonText, load
-from mdmem.hooks.settings_file import SettingsFile, read_settings
-from mdmem.hooks.template import template
+from mdmem.install.command import hook_argv
+from mdmem.install.json_text import JsonText, load
+from mdmem.install.record import Record, load_record, save_record
+from mdmem.install.settings_file import SettingsFile, read_settings
+from mdmem.install.template import template
 from mdmem.repo.layout import find_top
 
 SCOPES = ("user", "project", "local")
