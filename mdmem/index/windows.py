@@ -2,18 +2,22 @@
 
 A window holds at most 160 words or 260 CJK characters (mixed text: the two shares add up to one) and by a cautious
 estimate at most 380 model tokens. Borders are, in this order: headings, paragraphs, turns (`Speaker: text`), list
-items and lines, sentence ends, and only then the middle of a line. Every line of the body that is not blank is in
-exactly one window, or, when a single line is too long, in several that follow each other.
+items and lines, sentence ends, and only then the middle of a line.
+
+A section that fits is one window. A longer one is cut into strides of about 50 words, and each two neighbours make a
+window: short windows are found better by meaning, and what would stand at a border stands in the middle of another
+one. So every line of the body that is not blank is in one window or in two that follow each other.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 # Part of the fingerprint of each vector: a change cuts and embeds again.
-VERSION = 1
+VERSION = 2
 WORDS = 160
 CJK = 260
 TOKENS = 380
@@ -46,6 +50,8 @@ _SPECIAL = re.compile("[\u3000-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00
 _PIECES = re.compile(r"[a-z]+|[A-Z]+|[0-9]+|[^\sA-Za-z0-9]")
 _SENTENCE = re.compile(r"(?<=[.!?。!?;;…])(?=\s)\s*|(?<=[。!?;])")
 _FULL = 20_000  # characters of a block that is too long whatever it holds: not worth an exact estimate
+STRIDE = 0.32  # share of a full window: half of a window where a section takes several
+WHOLE = 0.5  # a paragraph or turn up to this share is never cut
 SMALL = 0.3  # a section shorter than this share of a window is joined with the next one
 
 
@@ -85,7 +91,9 @@ def cut(title: str, body: str, body_line: int = 1) -> list[Window]:
     A top heading that repeats the title is left out of the heading path (not out of the text)."""
     windows: list[Window] = []
     for run in _sections(_blocks(title, body)):
-        windows += _pack(run, body_line)
+        strides = list(_pack(run))
+        pairs = [[*left, *right] for left, right in pairwise(strides)] or strides
+        windows += [_window(blocks, body_line) for blocks in pairs]
     return windows or [Window("", "", body_line, body_line)]
 
 
@@ -147,29 +155,32 @@ def _sections(blocks: Iterable[_Block]) -> Iterator[list[_Block]]:
         yield run
 
 
-def _pack(run: list[_Block], body_line: int) -> Iterator[Window]:
-    """Yield windows of about equal size, none above the limit."""
+def _pack(run: list[_Block]) -> Iterator[list[_Block]]:
+    """Yield the blocks of a section: all together when they fit into a window, else strides of about equal size."""
     total = sum(block.load for block in run)
-    target = total / max(1, -(-total // 1)) if total > 1 else 1.0
+    if total <= 1:
+        yield run
+        return
+    target = total / -(-total // STRIDE)
     held: list[_Block] = []
     size = 0.0
     for block in run:
-        if held and (size + block.load > 1 or size + block.load / 2 > target) and not all(b.opens for b in held):
-            yield _window(held, body_line)
+        # A heading is never parted from what stands under it.
+        if held and (size + block.load > WHOLE or size + block.load / 2 > target) and not all(b.opens for b in held):
+            yield held
             held, size = [], 0.0
-        if size + block.load > 1:
-            # Too long by itself (any headings just above go with its first part).
-            pieces = list(_split(block, 1 - size if held else 1.0))
-            if held:
-                pieces[0] = _Block(held[0].first, _gapped([*held, pieces[0]]), 0.0, block.heading, True)
-            for piece in pieces[:-1]:
-                yield _window([piece], body_line)
-            held, size = [pieces[-1]], pieces[-1].load
+        if size + block.load <= WHOLE:
+            held.append(block)
+            size += block.load
             continue
-        held.append(block)
-        size += block.load
+        *pieces, last = _split(block, STRIDE, max(STRIDE / 4, STRIDE - size))
+        for piece in pieces:
+            yield [*held, piece]
+            held = []
+        held.append(last)
+        size = sum(b.load for b in held)
     if held:
-        yield _window(held, body_line)
+        yield held
 
 
 def _gapped(blocks: list[_Block]) -> list[str]:
@@ -177,9 +188,12 @@ def _gapped(blocks: list[_Block]) -> list[str]:
     lines: list[str] = []
     end = blocks[0].first
     for block in blocks:
-        if block.first > end and lines:
-            lines.append("")
-        lines += block.lines
+        if block.first < end:
+            # Two parts of one long line.
+            lines[-1] = _joined([lines[-1], block.lines[0]])
+            lines += block.lines[1:]
+        else:
+            lines += ["", *block.lines] if block.first > end and lines else block.lines
         end = block.first + len(block.lines)
     return lines
 
@@ -192,22 +206,22 @@ def _window(blocks: list[_Block], body_line: int) -> Window:
     return Window(named, "\n".join(_gapped(blocks)), blocks[0].first + body_line, end + body_line)
 
 
-def _split(block: _Block, room: float) -> Iterator[_Block]:
-    """Yield parts of an overlong block: at lines where possible, the first part within `room`."""
+def _split(block: _Block, full: float, room: float) -> Iterator[_Block]:
+    """Yield parts of an overlong block of at most `full`: at lines where possible, the first part within `room`."""
     held: list[str] = []
     first, size = block.first, 0.0
     for offset, line in enumerate(block.lines):
         weight = load(line)
         if held and size + weight > room:
             yield _Block(first, held, size, block.heading, False)
-            held, size, room = [], 0.0, 1.0
+            held, size, room = [], 0.0, full
         if not held:
             first = block.first + offset
         if weight > room:
-            parts = list(_split_line(line, room))
+            parts = list(_split_line(line, full, room))
             for part in parts[:-1]:
-                yield _Block(block.first + offset, [part], 1.0, block.heading, False)
-            room, line = 1.0, parts[-1]
+                yield _Block(block.first + offset, [part], load(part), block.heading, False)
+            room, line = full, parts[-1]
             weight = load(line)
         held.append(line)
         size += weight
@@ -215,14 +229,14 @@ def _split(block: _Block, room: float) -> Iterator[_Block]:
         yield _Block(first, held, size, block.heading, False)
 
 
-def _split_line(line: str, room: float) -> Iterator[str]:
+def _split_line(line: str, full: float, room: float) -> Iterator[str]:
     """Yield parts of one long line: whole sentences where they fit, else words, else characters."""
     held: list[str] = []
     size = 0.0
-    for piece, weight in _small(part for part in _SENTENCE.split(line) if part and not part.isspace()):
+    for piece, weight in _small((part for part in _SENTENCE.split(line) if part and not part.isspace()), full):
         if held and size + weight > room:
             yield _joined(held)
-            held, size, room = [], 0.0, 1.0
+            held, size, room = [], 0.0, full
         held.append(piece)
         size += weight
     yield _joined(held)
@@ -235,18 +249,18 @@ def _joined(pieces: list[str]) -> str:
     return text
 
 
-def _small(sentences: Iterable[str]) -> Iterator[tuple[str, float]]:
-    """Yield (piece, load), none above 0.9: sentences, or groups of words of a long one, or stretches of characters."""
+def _small(sentences: Iterable[str], full: float) -> Iterator[tuple[str, float]]:
+    """Yield (piece, load), none above `full`: sentences, or groups of words of a long one, or stretches of characters."""
     for sentence in sentences:
         whole = load(sentence)
-        if whole <= 0.9:
+        if whole <= full:
             yield sentence, whole
             continue
         held: list[str] = []
         size = 0.0
-        for word in re.findall(r"\S{1,200}", sentence):
+        for word in re.findall(r"\S{1,60}", sentence):
             weight = load(word)
-            if held and size + weight > 0.5:
+            if held and size + weight > full:
                 yield " ".join(held), size
                 held, size = [], 0.0
             held.append(word)

@@ -3,40 +3,55 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdmem.index.windows import cut, load
+from mdmem.index.windows import Window, cut, load
 
 
 def squeezed(text: str) -> str:
     return "".join(text.split())
 
 
+# `{}` becomes a number, so that each place in a body can be told from the others.
 pieces = st.sampled_from(
     [
-        "word ",
-        "Anna: hello there ",
-        "中文句子。",
+        "word{} ",
+        "Anna: hello there {} ",
+        "中文{}句子。",
         "\n",
         "\n\n",
-        "# Head\n",
+        "# Head {}\n",
         "## Sub head\n",
         "```\n",
-        "- item ",
-        "x" * 90 + " ",
-        "a.b. ",
-        "| a | b |\n",
+        "- item {} ",
+        "x" * 90 + "{} ",
+        "a.b{}. ",
+        "| a | b{} |\n",
+        "many words in one sentence that goes on for a while {}, " * 4,
     ]
 )
+bodies = st.lists(pieces, max_size=150).map(lambda parts: "".join(part.replace("{}", str(n)) for n, part in enumerate(parts)))
 
 
-@given(st.lists(pieces, max_size=120).map("".join))
-def test_every_character_is_in_exactly_one_window_in_order(body: str) -> None:
+def covered(body: str, windows: list[Window]) -> int:
+    """Return how far the windows, in order and without a gap, cover the body (spaces apart)."""
+    whole, start, end = squeezed(body), 0, 0
+    for window in windows:
+        text = squeezed(window.text)
+        start = whole.find(text, start)
+        assert 0 <= start <= end <= start + len(text)
+        end = start + len(text)
+    return end
+
+
+@given(bodies)
+def test_every_character_is_in_a_window_in_order(body: str) -> None:
     windows = cut("T", body, 4)
-    assert squeezed("".join(window.text for window in windows)) == squeezed(body)
+    assert covered(body, windows) == len(squeezed(body))
     assert all(load(window.text) <= 1.0001 for window in windows)
     lines = body.split("\n")
     for window in windows:
@@ -46,9 +61,26 @@ def test_every_character_is_in_exactly_one_window_in_order(body: str) -> None:
             assert first[0] in lines[window.start_line - 4]
 
 
+@given(bodies)
+def test_no_character_is_in_more_than_two_windows(body: str) -> None:
+    windows = cut("T", body)
+    assert sum(len(squeezed(window.text)) for window in windows) <= 2 * len(squeezed(body))
+
+
 @given(st.text(max_size=400))
 def test_any_text_can_be_cut(body: str) -> None:
-    assert squeezed("".join(window.text for window in cut("", body))) == squeezed(body)
+    windows = cut("", body)
+    assert squeezed(body).startswith(squeezed(windows[0].text)) and squeezed(body).endswith(squeezed(windows[-1].text))
+
+
+def test_what_fits_is_one_window_and_a_longer_section_overlaps() -> None:
+    turns = [f"Anna: turn {number} " + "hello " * 20 for number in range(12)]
+    assert len(cut("", "\n".join(turns[:6]))) == 1
+    windows = cut("", "\n".join(turns))
+    assert len(windows) > 3
+    for left, right in pairwise(windows):
+        assert left.start_line < right.start_line <= left.end_line < right.end_line
+    assert all(load(window.text) < 0.8 for window in windows)
 
 
 def test_headings_give_the_path_and_start_a_window() -> None:
@@ -94,7 +126,8 @@ def test_f31_a_word_far_down_is_in_a_window() -> None:
 
 def test_crlf_and_unicode_line_ends_do_not_shift_line_numbers() -> None:
     windows = cut("", "one\u2028still one\r\n\r\n" + "two " * 150 + "\r\n\r\n" + "three " * 150)
-    assert [(window.start_line, window.end_line) for window in windows] == [(1, 3), (5, 5)]
+    assert {(window.start_line, window.end_line) for window in windows} == {(1, 3), (3, 3), (3, 5), (5, 5)}
+    assert windows[0].start_line == 1
 
 
 def test_an_empty_body_still_has_a_window() -> None:
