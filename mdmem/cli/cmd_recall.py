@@ -43,6 +43,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **give
     from mdmem.clock import parse_time
     from mdmem.recall.query import Query
     from mdmem.recall.recall import recall
+    from mdmem.warm.recalling import recall_warm
 
     store = open_store(ctx)
     filters = filters_of(store, given, retired=given["everything"])
@@ -58,7 +59,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **give
         query_syntax=given["query_syntax"],
         fusion=given["fusion"] or "",
     )
-    found = recall(store, query)
+    found = recall_warm(store, query) or recall(store, query)
     emit(found.as_dict(), as_json, lambda: _print(found, query))
     for text in found.notices:
         note(f"note: {text}")

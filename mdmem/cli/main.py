@@ -47,6 +47,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "scan-secrets": ("mdmem.cli.cmd_scan_secrets:command", "Name secrets in notes and commits, never their value."),
     "install": ("mdmem.cli.cmd_install:command", "Put mdmem into Claude Code, git, MCP programs, AGENTS.md."),
     "uninstall": ("mdmem.cli.cmd_uninstall:command", "Take out what install put in."),
+    "serve": ("mdmem.cli.cmd_serve:command", "Keep model and indexes loaded for hooks and recall."),
     "config": ("mdmem.cli.cmd_config:command", "Show and change your settings."),
     "trust": ("mdmem.cli.cmd_trust:command", "Trust the store that you are in."),
     "completion": ("mdmem.cli.cmd_completion:command", "Print a shell's completion script."),

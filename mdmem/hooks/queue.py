@@ -6,6 +6,7 @@ worker starts. Items, each with `do`:
     note     path (relative to the store), session     a note was edited: index it, commit it
     session  session                                   write the session's note
     orphans                                            the same for sessions that ended without a word
+    index                                              bring the index up to the files
     pull     | push                                    sync with the remote
 """
 

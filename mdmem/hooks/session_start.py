@@ -105,4 +105,4 @@ def _set_going(place: Place, payload: dict[str, Any]) -> None:
     if word not in ("off", "0", "no", "false"):
         from mdmem.warm.starting import start
 
-        start()
+        start(place.root, place.agent, place.device)

@@ -61,7 +61,6 @@ def _request(place: Place, payload: dict[str, Any], prompt: str) -> dict[str, An
     return {
         "op": "prompt",
         "root": place.root,
-        "cwd": place.start,
         "scope": place.scope,
         "agent": place.agent,
         "device": place.device,
@@ -79,6 +78,14 @@ def _ask(place: Place, request: dict[str, Any]) -> Any:
 
 
 def _alone(place: Place, request: dict[str, Any]) -> dict[str, Any]:
+    import os
+
+    if not os.path.exists(os.path.join(place.state, "catalog.db")):
+        # Nothing is built while somebody waits: the worker does it, and the next prompt has it.
+        from mdmem.hooks import queue
+
+        queue.put(place, {"do": "index"})
+        return {}
     from mdmem.memory.relevant import relevant
 
     store = open_store(place)

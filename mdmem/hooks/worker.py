@@ -115,12 +115,12 @@ def _commit(store: Store, paths: list[str], session: str) -> None:
 
 
 def _index(store: Store) -> None:
+    left = -1
     while True:
-        done = store.index.refresh(embed_budget_s=60.0)
-        if not done.pending_vectors:
+        pending = store.index.refresh(embed_budget_s=60.0).pending_vectors
+        if not pending or pending == left:
             return
-        if not getattr(done, "embedded", 0):
-            return
+        left = pending
 
 
 def _close_sessions(store: Store, ended: list[str]) -> None:

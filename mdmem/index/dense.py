@@ -53,6 +53,15 @@ class Dense:
                 self._tell(error)
         return self._embedder
 
+    def use(self, embedder: Embedder) -> None:
+        """Take an embedder that is loaded already, of the same settings (a process with several stores loads one model)."""
+        self._embedder = embedder
+
+    @property
+    def loaded(self) -> Embedder | None:
+        """The embedder, if it was loaded."""
+        return self._embedder
+
     def _tell(self, error: MdmemError) -> None:
         wanted = isinstance(error, EmbeddingUnavailable) and error.wanted
         self.trouble = "" if wanted else f"{error}; searching by words only"

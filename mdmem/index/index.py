@@ -178,7 +178,7 @@ class Index:
 
     def _ensure(self) -> Catalog:
         """Return the catalog, brought up to the files once in the life of this object."""
-        if not self._fresh:
+        if not self._fresh and self.rebuilds:
             notices = self.refresh(embed_budget_s=0.0).notices
             self.notices += notices
         return self.catalog

@@ -5,13 +5,17 @@ A request is answered with the index as it is; bringing it up to the files happe
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from mdmem.config import DEFAULTS
+
 if TYPE_CHECKING:
+    from mdmem.index.embed import Embedder
     from mdmem.store import Store
 
 # Seconds after which a store that was used is looked over again, after the answer.
@@ -61,14 +65,16 @@ def settings_stamp(store: Store) -> tuple[Any, ...]:
 
 
 class Answers:
-    """The stores in use, and the operations on them."""
+    """The stores in use, one model for each setting of it, and the operations."""
 
     def __init__(self) -> None:
-        self.held: dict[tuple[str, str], Held] = {}
+        self.held: dict[str, Held] = {}
+        self.models: dict[str, Embedder] = {}
         self.lock = threading.Lock()
         self.operations: dict[str, Callable[[Held, dict[str, Any]], dict[str, Any]]] = {
             "prompt": self._prompt,
-            "refresh": self._refresh,
+            "recall": self._recall,
+            "warm": self._warm,
         }
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -76,41 +82,65 @@ class Answers:
         work = self.operations.get(str(request.get("op")))
         if work is None:
             return {"error": f"no operation {request.get('op')!r}"}
-        held = self._get(str(request["root"]), str(request.get("cwd") or request["root"]))
+        held = self._get(request)
         with held.lock:
             answer = work(held, request)
+            self._share(held)
         self._look_later(held)
         return answer
 
-    def _get(self, root: str, cwd: str) -> Held:
+    def _get(self, request: dict[str, Any]) -> Held:
         from pathlib import Path
 
+        from mdmem.config import user_file
         from mdmem.errors import Refused
         from mdmem.store import Store
 
-        key = (root, cwd)
+        root, cwd = str(request["root"]), str(request.get("cwd") or request["root"])
+        if request.get("user_file", str(user_file())) != str(user_file()):
+            raise Refused("another configuration is in force there")
+        options = request.get("options") or {name: request[name] for name in ("agent", "device") if request.get(name)}
+        key = json.dumps([root, cwd, options], sort_keys=True)
         with self.lock:
             held = self.held.get(key)
             if held is not None and (held.inode != inode_of(root) or held.settings != settings_stamp(held.store)):
                 self.held.pop(key)
                 held = None
             if held is None:
-                store = Store.open(root, need="write", cwd=Path(cwd))
+                store = Store.open(root, need="write", cwd=Path(cwd), options=options)
                 if os.path.realpath(store.root) != os.path.realpath(root):
                     raise Refused(f"no store at {root}")
                 # A request never rebuilds; the look afterwards does.
                 store.index.rebuilds = False
                 held = self.held[key] = Held(store)
+                model = self.models.get(_model_key(store))
+                if model is not None:
+                    store.index.dense.use(model)
             held.used = time.monotonic()
             return held
+
+    def _share(self, held: Held) -> None:
+        key = _model_key(held.store)
+        if key not in self.models:
+            model = held.store.index.dense.loaded
+            if model is not None:
+                self.models[key] = model
 
     def _prompt(self, held: Held, request: dict[str, Any]) -> dict[str, Any]:
         from mdmem.memory.relevant import relevant
 
         return relevant(held.store, request, dense=True)
 
-    def _refresh(self, held: Held, request: dict[str, Any]) -> dict[str, Any]:
-        self._look(held)
+    def _recall(self, held: Held, request: dict[str, Any]) -> dict[str, Any]:
+        from mdmem.warm.recalling import answer_recall
+
+        return answer_recall(held.store, request)
+
+    def _warm(self, held: Held, request: dict[str, Any]) -> dict[str, Any]:
+        """Load what the first prompt of a session will need."""
+        from mdmem.memory.relevant import weigh
+
+        weigh(held.store, "which decisions were made about this project", dense=True)
         return {"ok": True}
 
     def _look_later(self, held: Held) -> None:
@@ -125,8 +155,11 @@ class Answers:
 
         try:
             index = Index(held.store)
-            index.dense = held.store.index.dense
+            model = self.models.get(_model_key(held.store))
+            if model is not None:
+                index.dense.use(model)
             index.refresh(embed_budget_s=EMBED, wait_s=0.0)
+            index.catalog.close()
         except Exception:
             # The next command says what is wrong; this is only ahead of it.
             pass
@@ -139,5 +172,9 @@ class Answers:
         now = time.monotonic()
         with self.lock:
             for key, held in list(self.held.items()):
-                if now - held.used > UNUSED or held.inode != inode_of(key[0]):
+                if now - held.used > UNUSED or held.inode != inode_of(str(held.store.root)):
                     self.held.pop(key)
+
+
+def _model_key(store: Store) -> str:
+    return json.dumps([store.config.get(name) for name in sorted(DEFAULTS) if name.startswith("embedding.")])

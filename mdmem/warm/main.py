@@ -5,7 +5,7 @@ import sys
 
 
 def main() -> int:
-    """Serve until idle, with the lock in the descriptor named on the command line. Returns 0."""
+    """Serve until idle. The words: serve, descriptor of the held lock, and a store to load (root, agent, device). Returns 0."""
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != here]
     top = os.path.dirname(os.path.dirname(here))
@@ -13,7 +13,9 @@ def main() -> int:
         sys.path.insert(0, top)
     from mdmem.warm.server import serve
 
-    serve(int(sys.argv[2]))
+    words = sys.argv[2:]
+    first = {"op": "warm", **dict(zip(("root", "agent", "device"), words[1:]))} if len(words) > 1 else None
+    serve(int(words[0]), first=first)
     return 0
 
 

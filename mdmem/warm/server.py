@@ -110,7 +110,7 @@ class Server:
                 data = line.makefile("rb").readline(LARGEST)
                 if not data.strip():
                     return
-                line.sendall(json.dumps(self._reply(data)).encode("ascii") + b"\n")
+                line.sendall(json.dumps(self._reply(data), default=float).encode("ascii") + b"\n")
             except OSError:
                 # The asker has gone on without us.
                 return
@@ -136,6 +136,14 @@ class Server:
         except Exception as error:
             return {"error": f"{type(error).__name__}: {error}"[:500]}
 
+    def beforehand(self, request: dict[str, Any]) -> None:
+        """Work on a request that nobody waits for."""
+        try:
+            self.answer(request)
+        except Exception:
+            # Whoever asks first will be told.
+            return
+
     def wake(self) -> None:
         """Let the accepting thread see that the end has come."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
@@ -146,8 +154,10 @@ class Server:
                 return
 
 
-def serve(lock: int | None = None, idle: float | None = None) -> bool:
-    """Be the warm process; `lock` is a descriptor that holds its lock already. Returns False when another one is."""
+def serve(lock: int | None = None, idle: float | None = None, first: dict[str, Any] | None = None) -> bool:
+    """Be the warm process; `lock` is a descriptor that holds its lock already. Returns False when another one is.
+
+    `first`: a request to work on at once, before anybody asks."""
     if lock is None:
         lock = address.hold()
         if lock is None:
@@ -166,6 +176,8 @@ def serve(lock: int | None = None, idle: float | None = None) -> bool:
 
         signal.signal(signal.SIGTERM, stop)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    if first is not None:
+        threading.Thread(target=server.beforehand, args=(first,), daemon=True).start()
     try:
         server.run()
     finally:

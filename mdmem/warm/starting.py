@@ -7,8 +7,10 @@ import os
 from mdmem.warm import address
 
 
-def start() -> bool:
-    """Start the warm process detached unless one runs; returns whether one was started. Never raises."""
+def start(root: str = "", agent: str = "", device: str = "") -> bool:
+    """Start the warm process detached unless one runs; returns whether one was started. Never raises.
+
+    With a store's root it loads that store at once."""
     try:
         lock = address.hold()
         if lock is None:
@@ -17,7 +19,7 @@ def start() -> bool:
             from mdmem import detach
 
             script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "main.py")
-            detach.start(script, ["serve", str(lock)], keep=lock)
+            detach.start(script, ["serve", str(lock), *([root, agent, device] if root else [])], keep=lock)
         finally:
             os.close(lock)
     except (OSError, address.NoAddress, ImportError):

@@ -1,0 +1,249 @@
+"""The warm process: one per user, the user's own, gone when idle; everything works without it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mdmem.warm import address, client, starting
+from tests.hooks.host import add_note, index, make_store, payload, run_hook, wait_until
+
+TOP = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def serving(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("MDMEM_SERVE", "auto")
+    monkeypatch.setenv("MDMEM_EMBEDDING_BACKEND", "off")
+    monkeypatch.setenv("MDMEM_SERVE_IDLE", "60")
+    monkeypatch.setattr(client, "GREETING", 2.0)
+    yield
+    client.ask({"op": "stop"})
+    wait_until(lambda: not servers())
+
+
+def servers() -> list[int]:
+    """Return the processes that hold this test's lock file open."""
+    lock = os.path.realpath(address.lock_path())
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            if any(os.path.realpath(link) == lock for link in (entry / "fd").iterdir()):
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def ready() -> int:
+    """Wait for the warm process; returns its process id."""
+    wait_until(lambda: client.ask({"op": "status"}) is not None)
+    status = client.ask({"op": "status"})
+    assert status is not None
+    return int(status["pid"])
+
+
+def test_a_second_start_finds_the_first() -> None:
+    assert starting.start()
+    first = ready()
+    assert not starting.start()
+    argv = [sys.executable, "-m", "mdmem", "serve", "--json"]
+    done = subprocess.run(argv, capture_output=True, cwd=TOP, timeout=60, check=True)
+    assert json.loads(done.stdout) == {"running": True, "started": False}
+    assert ready() == first and len(servers()) == 1
+
+
+def test_i24_ten_starts_at_once_leave_one(tmp_path: Path) -> None:
+    code = f"import sys; sys.path.insert(0, {str(TOP)!r}); from mdmem.warm.starting import start; start()"
+    running = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(10)]
+    assert [process.wait(60) for process in running] == [0] * 10
+    ready()
+    assert len(servers()) == 1
+
+
+def test_i24_it_ends_when_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MDMEM_SERVE_IDLE", "0.2")
+    starting.start()
+    wait_until(lambda: not servers())
+    assert not os.path.exists(address.socket_path())
+
+
+def test_it_has_its_own_session_and_no_descriptor_of_ours() -> None:
+    starting.start()
+    process = ready()
+    assert os.getsid(process) == process
+    assert {os.readlink(f"/proc/{process}/fd/{n}") for n in (0, 1, 2)} == {"/dev/null"}
+
+
+def test_the_socket_is_the_users_alone() -> None:
+    starting.start()
+    ready()
+    assert os.stat(address.socket_path()).st_mode & 0o777 == 0o600
+    assert os.stat(address.folder()).st_mode & 0o777 == 0o700
+
+
+def test_a_folder_of_somebody_else_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    (tmp_path / "mdmem").symlink_to("/tmp")
+    with pytest.raises(address.NoAddress):
+        address.socket_path()
+    assert client.ask({"op": "status"}) is None and not starting.start()
+    (tmp_path / "mdmem").unlink()
+
+
+def test_a_long_home_gets_a_short_address(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / ("x" * 150)))
+    assert len(address.socket_path()) < 100
+    starting.start()
+    ready()
+    client.ask({"op": "stop"})
+    wait_until(lambda: not servers())
+    os.unlink(address.lock_path())
+    os.rmdir(address.folder())
+
+
+def test_another_version_makes_it_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    starting.start()
+    ready()
+    monkeypatch.setattr(client, "__version__", "99.0")
+    assert client.ask({"op": "status"}) is None
+    wait_until(lambda: not servers())
+    monkeypatch.undo()
+
+
+def test_i29_a_lock_file_with_an_old_process_id_stops_nobody() -> None:
+    Path(address.lock_path()).write_text(str(os.getpid()))
+    Path(address.socket_path()).write_text("left over")
+    assert starting.start()
+    ready()
+
+
+def test_sigterm_cleans_up() -> None:
+    starting.start()
+    os.kill(ready(), signal.SIGTERM)
+    wait_until(lambda: not servers())
+    assert not os.path.exists(address.socket_path())
+
+
+def test_killed_it_is_replaced() -> None:
+    starting.start()
+    os.kill(ready(), signal.SIGKILL)
+    wait_until(lambda: not servers())
+    assert client.ask({"op": "status"}) is None
+    assert starting.start()
+    ready()
+
+
+@pytest.mark.parametrize("data", [b"", b"\n", b"null\n", b"[]\n", b'{"op": 1}\n', b'{"op":"prompt"}\n', b"x" * 100_000 + b"\n"])
+def test_nonsense_does_not_hurt_it(data: bytes) -> None:
+    starting.start()
+    process = ready()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        line.connect(address.socket_path())
+        line.sendall(data)
+        line.shutdown(socket.SHUT_WR)
+        line.settimeout(10)
+        while line.recv(65536):
+            pass
+    assert ready() == process
+
+
+def test_off_means_off(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("MDMEM_SERVE", "off")
+    store = make_store(tmp_path / "store")
+    run_hook("SessionStart", payload("SessionStart", store, source="startup"), cwd=store)
+    assert not servers()
+    assert not client.allowed()
+    monkeypatch.setenv("MDMEM_SERVE", "auto")
+
+
+def test_a_session_starts_it_and_a_prompt_uses_it(tmp_path: Path) -> None:
+    store = make_store(tmp_path / "store")
+    add_note(store, "memories/pg.md", "Billing runs on PostgreSQL 16.", type="decision", title="Billing database")
+    index(store)
+    run_hook("SessionStart", payload("SessionStart", store, source="startup", session_id="one"), cwd=store)
+    ready()
+    before = client.ask({"op": "status"})
+    data = payload("UserPromptSubmit", store, prompt="which PostgreSQL version does billing run on?", session_id="two")
+    argv = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(TOP)!r})\n"
+            "from mdmem.warm import client; client.GREETING = 5.0\n"
+            "from mdmem.hooks.entry import run_hook; run_hook(['UserPromptSubmit'])"]  # fmt: skip
+    done = run_hook("", data, cwd=store, argv=argv)
+    assert "PostgreSQL 16" in done.context
+    after = client.ask({"op": "status"})
+    assert before is not None and after is not None and after["served"] > before["served"]
+
+
+def test_a_prompt_works_when_it_hangs(tmp_path: Path) -> None:
+    store = make_store(tmp_path / "store")
+    add_note(store, "memories/pg.md", "Billing runs on PostgreSQL 16.", type="decision", title="Billing database")
+    index(store)
+    starting.start()
+    process = ready()
+    os.kill(process, signal.SIGSTOP)
+    try:
+        data = payload("UserPromptSubmit", store, prompt="which PostgreSQL version does billing run on?")
+        begin = time.monotonic()
+        done = run_hook("UserPromptSubmit", data, cwd=store)
+        assert "PostgreSQL 16" in done.context
+        assert time.monotonic() - begin < 4
+    finally:
+        os.kill(process, signal.SIGCONT)
+
+
+def test_a_store_that_is_gone_is_dropped(tmp_path: Path) -> None:
+    import shutil
+
+    from mdmem.warm.answers import Answers
+
+    store = make_store(tmp_path / "store")
+    add_note(store, "memories/pg.md", "Billing runs on PostgreSQL 16.", type="decision", title="Billing")
+    index(store)
+    answers = Answers()
+    request = {"op": "prompt", "root": str(store), "prompt": "which PostgreSQL does billing run on?", "scope": "shared"}
+    assert "PostgreSQL 16" in answers.answer(request)["text"]
+    assert len(answers.held) == 1
+    shutil.rmtree(store)
+    answers.tidy()
+    assert not answers.held
+    with pytest.raises(Exception, match="store"):
+        answers.answer(request)
+
+
+def test_recall_by_way_of_it_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mdmem.recall.query import Filters, Query
+    from mdmem.recall.recall import recall
+    from mdmem.store import Store
+    from mdmem.warm.recalling import recall_warm
+
+    root = make_store(tmp_path / "store")
+    for number in range(5):
+        text = f"Billing fact {number} on PostgreSQL."
+        add_note(root, f"memories/n{number}.md", text, type="decision", title=f"Fact {number}")
+    store = Store.open(root)
+    query = Query("billing PostgreSQL", filters=Filters(types=("decision",)), explain=True, budget=500)
+    starting.start()
+    ready()
+    by_way = recall_warm(store, query)
+    assert by_way is not None
+    alone = recall(store, query)
+    assert by_way.as_dict()["results"] == alone.as_dict()["results"]
+    assert by_way.context == alone.context
+    # A file that came since is seen, as by any command.
+    add_note(root, "memories/late.md", "Billing PostgreSQL latecomer zebra.", type="decision", title="Late")
+    late = recall_warm(store, Query("zebra"))
+    assert late is not None and [hit.title for hit in late.results] == ["Late"]
+    monkeypatch.setenv("MDMEM_NOW", "2026-01-01T00:00:00Z")
+    assert recall_warm(store, query) is None
