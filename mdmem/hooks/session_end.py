@@ -25,4 +25,4 @@ def session_end(payload: dict[str, Any]) -> None:
     if isinstance(transcript, str):
         record["transcript"] = transcript
     spool(place, payload, record)
-    queue.put(place, {"do": "session", "session": session_of(payload)})
+    queue.put(place, {"do": "session", "session": session_of(payload)}, {"do": "push"})

@@ -20,6 +20,7 @@ if __name__ == "__main__":
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from mdmem.store import Store
@@ -29,6 +30,8 @@ SETTLE = 1.0
 SETTLE_AT_MOST = 8.0
 # Seconds after which a worker ends whatever it is at.
 LIFETIME = 900
+# Seconds for each exchange with the remote.
+EXCHANGE = 30.0
 
 
 def main(argv: list[str]) -> int:
@@ -87,7 +90,7 @@ def _run(root: str, items: list[dict[str, Any]]) -> None:
     wanted = {str(item.get("do")) for item in items}
     notes = [str(item["path"]) for item in items if item.get("do") == "note" and item.get("path")]
     session = next((str(i["session"]) for i in reversed(items) if i.get("do") == "note" and i.get("session")), "")
-    steps = []
+    steps: list[Callable[[], None]] = []
     if notes:
         steps.append(lambda: _commit(store, list(dict.fromkeys(notes)), session))
     if "session" in wanted or "orphans" in wanted:
@@ -128,13 +131,43 @@ def _close_sessions(store: Store, ended: list[str]) -> None:
     from mdmem.memory.sessions import close_sessions
 
     close_sessions(store, ended)
+    if ended:
+        _renew_lists(store)
     seen.expire(str(store.common_state_dir), store.clock.now().timestamp())
 
 
-def _sync(store: Store) -> None:
-    from mdmem.memory.syncing import sync_store
+def _renew_lists(store: Store) -> None:
+    """Renew the generated lists of the native memory folders, when no session is reading and editing them."""
+    from mdmem.memory.edited import commit_edited
+    from mdmem.memory.memory_index import INDEX, refresh_index
 
-    sync_store(store)
+    try:
+        folders = sorted(entry.name for entry in os.scandir(store.root / "claude") if entry.is_dir(follow_symlinks=False))
+    except OSError:
+        return
+    changed = [f"claude/{name}/{INDEX}" for name in folders if refresh_index(store, f"claude/{name}")]
+    if changed:
+        commit_edited(store, changed)
+
+
+def _sync(store: Store) -> None:
+    """Bring the clone and its remote together; what needs a person is told at the next session's start."""
+    from mdmem.locate import remote_url
+
+    # In a code project mdmem commits and pushes nothing by itself.
+    if store.mode != "dedicated" or not remote_url(store.location.git.common_dir):
+        return
+    from mdmem.hooks.failures import tell
+    from mdmem.memory.syncing import sync_store
+    from mdmem.repo.sync_types import SyncOptions
+
+    result = sync_store(store, SyncOptions(timeout=EXCHANGE))
+    if result.conflicts:
+        tell(f"{len(result.conflicts)} conflicts wait to be settled: mdmem conflicts")
+    if result.state == "refused":
+        tell(f"sync was refused: {result.reason}" + (f" (try: {result.hint})" if result.hint else ""))
+    for held in result.held:
+        tell(f"{held.path} is not pushed: {held.kind} in line {held.line}")
 
 
 def _end_in_time() -> None:
