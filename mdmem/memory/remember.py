@@ -185,7 +185,6 @@ def related(store: Store, memory: Memory, path: str) -> list[dict[str, Any]]:
     from mdmem.recall.select import allowed
 
     try:
-        store.index.refresh(embed_budget_s=0.0)
         wanted = allowed(store, Filters(kinds=("memory", "entity", "note")))
         found = store.index.text_hits(f"{memory.title} {memory.text[:2000]}", wanted, 4 * RELATED)
         ids = list({hit.note for hit in found.hits})

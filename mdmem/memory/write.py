@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mdmem.errors import MdmemError
+
 if TYPE_CHECKING:
     from mdmem.store import Store
 
@@ -32,9 +34,19 @@ def commit(store: Store, paths: Iterable[str], subject: str, *, by_name: bool = 
     from mdmem.repo.commit import commit_paths
 
     if store.mode == "embedded" and not by_name:
+        _fold_in(store)
         return Committed(False, reason="inside a code repository mdmem leaves the commit to you")
     result = commit_paths(store.git, [store.to_git(path) for path in paths], subject, trailers(store))
+    _fold_in(store)
     return Committed(result.done, result.rev, "" if result.done else result.reason)
+
+
+def _fold_in(store: Store) -> None:
+    """Bring the words of what was written into the index, so that a hook, which only reads it, sees them."""
+    try:
+        store.index.refresh(embed_budget_s=0.0)
+    except MdmemError:
+        return  # the index is derived: the next read mends it and says so
 
 
 def trailers(store: Store) -> dict[str, str]:

@@ -139,5 +139,14 @@ def thread(store: Store, reference: str) -> list[Note]:
     if not any(note.text("thread") == reference for note in notes):
         found = work.find(store, "message", reference)
         wanted = found.text("thread") or found.id or ""
-    fits = [note for note in notes if wanted in (note.text("thread"), note.id)]
-    return sorted(fits, key=lambda note: (note.created or "", note.id or ""))
+    fits = {note.id or note.path: note for note in notes if wanted in (note.text("thread"), note.id)}
+
+    def depth(note: Note) -> int:
+        seen: set[str] = set()
+        while (above := note.text("in_reply_to")) in fits and above not in seen:
+            seen.add(above)
+            note = fits[above]
+        return len(seen)
+
+    # An answer within the same second still stands below what it answers.
+    return sorted(fits.values(), key=lambda note: (note.created or "", depth(note), note.id or ""))
