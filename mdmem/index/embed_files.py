@@ -30,6 +30,10 @@ class ModelFiles:
     query_prefix: str
     passage_prefix: str
     digest: str
+    pooling: str  # what to do with one vector a token: mean or cls
+    fast: str  # the graph to prefer, "" when there is one only
+    check: tuple[str, int]  # an output of the fast graph and what it is where the fast graph computes rightly
+    pieces: str  # the tokenizer's table for short texts, "" when there is none
 
     @property
     def graph(self) -> Path:
@@ -47,6 +51,7 @@ def read_model(folder: Path, state_dir: Path) -> ModelFiles:
     try:
         described = json.loads((folder / "model.json").read_bytes())
         hashes = {str(name): str(digest) for name, digest in described["files"].items()}
+        fast = described.get("fast", {})
         model = ModelFiles(
             folder=folder,
             name=str(described["name"]),
@@ -55,6 +60,10 @@ def read_model(folder: Path, state_dir: Path) -> ModelFiles:
             query_prefix=str(described.get("query_prefix", "")),
             passage_prefix=str(described.get("passage_prefix", "")),
             digest=hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest(),
+            pooling="cls" if "cls" in str(described.get("pooling", "")).lower() else "mean",
+            fast=str(fast.get("graph", "")),
+            check=(str(fast["check"]["output"]), int(fast["check"]["value"])) if fast else ("", 0),
+            pieces=str(described.get("pieces", "")),
         )
     except FileNotFoundError as error:
         raise EmbeddingUnavailable(f"there is no model in {folder}", why="model.json is missing", hint=REPAIR) from error
@@ -63,8 +72,10 @@ def read_model(folder: Path, state_dir: Path) -> ModelFiles:
         raise EmbeddingUnavailable(f"cannot read the model in {folder}", why=why, hint=REPAIR) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise EmbeddingUnavailable(f"{folder / 'model.json'} is damaged", why=str(error), hint=REPAIR) from error
-    if not {"model.onnx", "tokenizer.json"} <= hashes.keys() or any(os.path.basename(name) != name for name in hashes):
-        raise EmbeddingUnavailable(f"{folder / 'model.json'} is damaged", why="it must list model.onnx and tokenizer.json")
+    needed = {"model.onnx", "tokenizer.json", model.fast, model.pieces} - {""}
+    if not needed <= hashes.keys() or any(os.path.basename(name) != name for name in hashes):
+        why = f"its files must be {', '.join(sorted(needed))}, each with its sha256"
+        raise EmbeddingUnavailable(f"{folder / 'model.json'} is damaged", why=why, hint=REPAIR)
     verify(folder, hashes, state_dir / REMEMBERED)
     return model
 

@@ -1,59 +1,47 @@
-"""The local back end: an ONNX graph run by onnxruntime, with its tokenizer."""
+"""The local back end: an ONNX graph run by onnxruntime, with its tokenizer.
+
+One text a run. On one thread, batches are no faster from some twenty tokens on, and need padding,
+memory, and care that a vector does not depend on its neighbours; several threads take a text each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdmem.index.embed import EmbeddingUnavailable, fingerprint, unit_rows
 from mdmem.index.embed_files import REPAIR, read_model
+from mdmem.index.embed_pieces import Pieces
 
 if TYPE_CHECKING:
     from mdmem.index.embed import Matrix
+
+# Tokens after which the tokenizers package has paid for its start.
+PIECES_UNTIL = 16_000
 
 
 class OnnxEmbedder:
     """A model folder. Raises EmbeddingUnavailable on construction when its files are not right."""
 
     def __init__(self, folder: Path, state_dir: Path, chunking: str = "", threads: int = 1) -> None:
-        self.model = read_model(folder, state_dir)
+        self.model = model = read_model(folder, state_dir)
         self.threads = max(1, threads)
-        model = self.model
         self.fingerprint = fingerprint(
             "onnx", model.digest, model.dims, model.max_tokens, model.query_prefix, model.passage_prefix, chunking
         )
         self.dims = model.dims
-
-    @cached_property
-    def _session(self) -> Any:
-        try:
-            import onnxruntime
-
-            options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = self.threads
-            options.inter_op_num_threads = 1
-            options.log_severity_level = 4
-            return onnxruntime.InferenceSession(str(self.model.graph), options, providers=["CPUExecutionProvider"])
-        except Exception as error:
-            raise EmbeddingUnavailable("the embedding model cannot be loaded", why=_brief(error), hint=REPAIR) from error
-
-    @cached_property
-    def _tokenizer(self) -> Any:
-        try:
-            from tokenizers import Tokenizer
-
-            tokenizer = Tokenizer.from_file(str(self.model.tokenizer))
-            tokenizer.no_padding()
-            tokenizer.enable_truncation(self.model.max_tokens)
-            return tokenizer
-        except Exception as error:
-            raise EmbeddingUnavailable("the embedding model cannot be loaded", why=_brief(error), hint=REPAIR) from error
+        self._fast = bool(model.fast)
+        self._session: Any = None
+        self._inputs: list[str] = []
+        self._output = ""
+        self._for_long = False  # the session has its weights laid out for many runs
+        self._tokens = 0
 
     def count_tokens(self, text: str) -> int:
         """Return the tokens of `text` alone; at most the model's limit."""
-        return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
+        return len(self._encode(text)) - 2
 
     def passages(self, texts: Sequence[str]) -> Matrix:
         """Return float32 [len(texts), dims] for texts to be found."""
@@ -67,17 +55,106 @@ class OnnxEmbedder:
         import numpy as np
 
         out = np.zeros((len(texts), self.dims), np.float32)
-        for row, text in enumerate(texts):
-            ids = np.array([self._tokenizer.encode(text).ids], np.int64)
-            try:
-                (vector,) = self._session.run(
-                    None, {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
-                )
-            except Exception as error:
-                raise EmbeddingUnavailable("the embedding model failed", why=_brief(error), hint=REPAIR) from error
-            out[row] = vector[0]
+        if not texts:
+            return out
+        rows = _guarded(lambda: [np.array([self._encode(text)], np.int64) for text in texts])
+        # The first text of a process is often the only one, such as a question from the command line.
+        self._prepare(many=self._session is not None or len(texts) > 1, ids=rows[0])
+
+        def run(number: int) -> None:
+            out[number] = self._vector(rows[number])
+
+        if self.threads == 1 or len(texts) == 1:
+            _guarded(lambda: list(map(run, range(len(texts)))))
+        else:
+            from concurrent.futures import ThreadPoolExecutor
+
+            longest_first = sorted(range(len(texts)), key=lambda number: -rows[number].size)
+            with ThreadPoolExecutor(self.threads) as pool:
+                _guarded(lambda: list(pool.map(run, longest_first)))
         return unit_rows(out)
 
+    def _prepare(self, many: bool, ids: Any) -> None:
+        """Open the session; one for `many` runs takes longer to open and less for each run, with the same results."""
+        if self._session is not None and (self._for_long or not many or not self._fast):
+            return
+        self._for_long = many
+        _guarded(self._open)
+        if self._fast:
+            name, expected = self.model.check
+            (found,) = _guarded(lambda: self._session.run([name], {"input_ids": ids}))
+            if found.size != 1 or int(found.flat[0]) != expected:
+                # Integer products saturate on this processor. The exact graph does not use them.
+                self._fast = False
+                _guarded(self._open)
 
-def _brief(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+    def _open(self) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        if self._fast:
+            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL  # was done by hand
+        if self._fast and not self._for_long:
+            # Integers give the same sums either way; the exact graph's floats would not.
+            options.add_session_config_entry("session.disable_prepacking", "1")
+        graph = self.model.folder / self.model.fast if self._fast else self.model.graph
+        session = onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+        self._inputs = [value.name for value in session.get_inputs()]
+        outputs = [value.name for value in session.get_outputs()]
+        self._output = "sentence_embedding" if "sentence_embedding" in outputs else outputs[0]
+        self._session = session
+
+    def _vector(self, ids: Any) -> Any:
+        """Return the vector [dims] of one row of ids [1, length]."""
+        import numpy as np
+
+        given = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        (found,) = self._session.run([self._output], {name: given[name] for name in self._inputs})
+        found = found[0]
+        if found.ndim == 2:
+            found = found[0] if self.model.pooling == "cls" else found.mean(axis=0)
+        if found.shape != (self.dims,):
+            raise ValueError(f"the graph gives {found.shape[-1]} numbers, model.json says {self.dims}")
+        return found
+
+    def _encode(self, text: str) -> list[int]:
+        """Return the ids of a text with the model's marks, cut to its limit."""
+        text = text.encode("utf-8", "replace").decode()
+        ids = None
+        if self._pieces is not None and self._tokens < PIECES_UNTIL:
+            ids = self._pieces.encode(text)
+        if ids is None:
+            found: list[int] = self._tokenizer.encode(text).ids
+            return found
+        self._tokens += len(ids)
+        limit = self.model.max_tokens
+        return ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]]
+
+    @cached_property
+    def _pieces(self) -> Pieces | None:
+        return _guarded(lambda: Pieces(self.model.folder / self.model.pieces)) if self.model.pieces else None
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        def load() -> Any:
+            from tokenizers import Tokenizer
+
+            tokenizer = Tokenizer.from_file(str(self.model.tokenizer))
+            tokenizer.no_padding()
+            tokenizer.enable_truncation(self.model.max_tokens)
+            return tokenizer
+
+        return _guarded(load)
+
+
+def _guarded(work: Callable[[], Any]) -> Any:
+    """Return what `work` returns. Raises EmbeddingUnavailable for whatever the libraries raise."""
+    try:
+        return work()
+    except EmbeddingUnavailable:
+        raise
+    except Exception as error:
+        why = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        raise EmbeddingUnavailable("the embedding model cannot be used", why=why, hint=REPAIR) from error
