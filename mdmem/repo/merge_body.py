@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from mdmem.repo.merge_lines import Key, Stretch, three_way, union
 from mdmem.repo.merge_section import Origin, Section, Text, build_section
-from mdmem.repo.merge_stretch import Found, absorbed, keys_of, one_unit, resolve, respaced
+from mdmem.repo.merge_stretch import Found, absorbed, keys_of, one_unit, related, resolve, respaced
 from mdmem.repo.merge_tokens import Token, paragraph_starts, section_token, tokens, weak
 
 Units = list[Token]
@@ -66,9 +66,8 @@ def merge_bodies(
     parts = _widen(parts)
     merged: Units = []
     for part in parts:
-        if part.merged is None:
-            part.merged = _clash(state, part)
-        _append(merged, part.merged, state.made)
+        for piece in [part] if part.merged is not None else _paragraphs(state, part):
+            _append(merged, _clash(state, piece) if piece.merged is None else piece.merged, state.made)
     return BodyMerge(_lines(merged), state.made, state.regenerate)
 
 
@@ -166,6 +165,40 @@ def _join(parts: list[_Part]) -> _Part:
         for whole, units in zip(sides, (part.base, part.ours, part.theirs), strict=True):
             whole += units
     return _Part(*sides, parts[0].starts, False, None)
+
+
+def _paragraphs(state: _Merge, part: _Part) -> list[_Part]:
+    """Return a clash cut into its paragraphs, where each one of a side is a form of the same one of the others."""
+    sides = [_blocks(units) for units in (part.base, part.ours, part.theirs)]
+    base, ours, theirs = sides if state.known else (sides[1], sides[1], sides[2])
+    if not len(base) == len(ours) == len(theirs) > 1:
+        return [part]
+    pieces: list[_Part] = []
+    for (_, b), (before, o), (gap, t) in zip(base, ours, theirs):
+        pieces.append(_Part([], [], [], (True, True), False, before if len(before) >= len(gap) else gap))
+        if not o and not t:
+            continue
+        if not (related(b, o) and related(b, t) and related(o, t)):
+            return [part]
+        known = b if state.known else []
+        pieces.append(_Part(known, o, t, (True, True), False, resolve(state, known, o, t)))
+    return pieces
+
+
+def _blocks(units: Units) -> list[tuple[Units, Units]]:
+    """Return (empty lines before, paragraph or section) for each of them, and the empty lines at the end."""
+    found: list[tuple[Units, Units]] = [([], [])]
+    for unit in units:
+        before, block = found[-1]
+        if weak(unit.key) and not block:
+            before.append(unit)
+        elif weak(unit.key):
+            found.append(([unit], []))
+        elif block and (unit.section or block[-1].section):
+            found.append(([], [unit]))
+        else:
+            block.append(unit)
+    return found if not found[-1][1] else [*found, ([], [])]
 
 
 def _values(units: Units, origin: Origin) -> Values:

@@ -12,7 +12,7 @@ from mdmem.notes.schema import FIELDS
 from mdmem.notes.values import BadBlock, Value
 from mdmem.repo.merge_block import Block, Entry, new_entry, with_children
 from mdmem.repo.merge_markers import read_markers
-from mdmem.repo.merge_record import Choice, entry_from, put_entry, read_record, record_entry
+from mdmem.repo.merge_record import Choice, at_path, entry_from, find_path, put_entry, read_record, record_entry
 from mdmem.repo.merge_section import Origin, Text, find_sections, tidy
 from mdmem.repo.merge_side import Side, form_of, join, lines_of, plain, problem_of, read_side
 
@@ -207,22 +207,11 @@ def _rebuilt(side: Side, entries: Sequence[Entry]) -> bytes:
 
 def _set_field(entries: Sequence[Entry], name: str, choice: Choice) -> tuple[Entry, ...]:
     """Return entries with one field set: where it stands, else at the top level."""
+    path = find_path(entries, name)
     parts = name.split(".", 1)
-    for path in ([name], ["metadata", name], parts, ["metadata", *parts]):
-        if _at(entries, path) is not None:
-            return _put(entries, path, choice)
-    inside = len(parts) == 2 and parts[0] != "metadata" and _at(entries, parts[:1]) is not None
-    return _put(entries, parts if inside else [name], choice)
-
-
-def _at(entries: Sequence[Entry], path: Sequence[str]) -> Entry | None:
-    found: Entry | None = None
-    for name in path:
-        found = next((entry for entry in entries if entry.name == name), None)
-        if found is None:
-            return None
-        entries = found.children or ()
-    return found
+    if path is None and len(parts) == 2 and at_path(entries, parts[:1]) is not None:
+        path = parts
+    return _put(entries, path or [name], choice)
 
 
 def _put(entries: Sequence[Entry], path: Sequence[str], choice: Choice) -> tuple[Entry, ...]:
@@ -258,7 +247,7 @@ def _settle_section(side: Side, conflict: Conflict, version: Version | None, kee
             if text.data:
                 lines += [b""] * bool(lines) + lines_of(plain(text.data, form_of(text.data)))
     else:
-        lines = keep.encode("utf-8", "replace").split(b"\n")
+        lines = keep.strip("\n").encode("utf-8", "replace").split(b"\n")
     before, after = side.body[:start], side.body[end:]
     if not lines and before and not before[-1].strip() and after and not after[0].strip():
         del after[0]

@@ -19,7 +19,19 @@ from mdmem.repo.merge_align import aligned
 from mdmem.repo.merge_block import Block, Entry, Items, new_entry, read_items, with_children
 from mdmem.repo.merge_body import several
 from mdmem.repo.merge_lines import complete, sequence
-from mdmem.repo.merge_record import NAMES, Choice, Mark, Record, entry_from, find_entry, put_entry, read_record, record_entry
+from mdmem.repo.merge_record import (
+    NAMES,
+    Choice,
+    Mark,
+    Record,
+    at_path,
+    entry_from,
+    find_entry,
+    find_path,
+    put_entry,
+    read_record,
+    record_entry,
+)
 from mdmem.repo.merge_section import Origin
 
 PROVENANCE = ("agent", "device", "source", "session", "originSessionId")
@@ -51,7 +63,7 @@ def merge_blocks(
     state = _Merge(known, origins, now, records, _birth(one, two), top=top)
     entries = _entries(state, old.entries, one.entries, two.entries, "")
     entries = _add_ids(state, entries)
-    entries = _records(state, entries, (one, two))
+    entries = _records(state, entries, old, (one, two))
     tail = tuple(sequence(known, old.tail, one.tail, two.tail))
     present = bool(entries) or _pick(known, old.present, one.present, two.present, max)
     sides = [block for block in (one, two) if block.present] or [Block()]
@@ -154,10 +166,15 @@ def _rule(name: str) -> str:
 
 
 def _decide(state: _Merge, name: str, b: Entry | None, o: Entry | None, t: Entry | None) -> tuple[Entry | None] | None:
-    """Return what the field's rule says (an entry, or a removal), None when no rule decides."""
+    """Return what the field's rule says (an entry, or a removal), None when no rule decides.
+
+    A date that one side removed and the other one changed stays.
+    """
     rule = _rule(name)
     if rule == "set":
         return _set(state, b, o, t)
+    if rule in ("earliest", "latest") and (o is None or t is None):
+        return (o or t,)
     if o is None or t is None or not isinstance(o.value, str) or not isinstance(t.value, str):
         return None
     if rule == "identity":
@@ -305,11 +322,12 @@ def _add_ids(state: _Merge, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
     return (*entries, made)
 
 
-def _records(state: _Merge, entries: tuple[Entry, ...], blocks: tuple[Block, Block]) -> tuple[Entry, ...]:
+def _records(state: _Merge, entries: tuple[Entry, ...], old: Block, blocks: tuple[Block, Block]) -> tuple[Entry, ...]:
     """Return entries with `conflicts:` and `merged:` as they are after this merge."""
     base, ours, theirs = state.records
     for name in sorted((ours.conflicts.keys() | theirs.conflicts.keys()) - state.seen):
-        _versions(state, name, None, None, None)
+        # A map that only one side changed was taken as it is: look at the field in it.
+        _versions(state, name, *(at_path(block.entries, find_path(block.entries, name)) for block in (old, *blocks)))
     result = state.result
     sides = list(zip(blocks, (ours, theirs), strict=True))
     result.deleted = _deleted(state)
@@ -319,9 +337,8 @@ def _records(state: _Merge, entries: tuple[Entry, ...], blocks: tuple[Block, Blo
                 result.other[key] = min(result.other.get(key, lines), lines)
         for place, choice in record.aside.items():
             if _stays(state, place in base.aside, place in ours.aside, place in theirs.aside):
-                old = result.aside.get(place)
                 recorded = [r.aside[place] for r in (ours, theirs) if place in r.aside]
-                result.aside[place] = min(recorded, key=lambda c: c.origin) if old else choice
+                result.aside[place] = min(recorded, key=lambda c: c.origin) if place in result.aside else choice
     for name in NAMES:
         if not all(record.readable for record in state.records):
             if not (result.conflicts if name == "conflicts" else result.aside):

@@ -147,6 +147,11 @@ def _hunks(base: Sequence[Key], side: Sequence[Key], weak: Weak) -> list[_Hunk]:
     return hunks
 
 
+def deleted(base: Sequence[bytes], side: Sequence[bytes]) -> list[bytes]:
+    """Return the lines of the base in whose place a side has nothing."""
+    return [line for h in _hunks(base, side, lambda key: False) if h.x0 == h.x1 for line in base[h.b0 : h.b1]]
+
+
 def three_way(base: Sequence[Key], ours: Sequence[Key], theirs: Sequence[Key], weak: Weak) -> list[Stretch]:
     """Return stretches that cover all three sequences, in order.
 

@@ -77,6 +77,26 @@ def find_entry(entries: Sequence[Entry], name: str) -> Entry | None:
     return None
 
 
+def find_path(entries: Sequence[Entry], name: str) -> list[str] | None:
+    """Return the keys that lead to a field by its name in a conflict (`priority`, `facts.port`), None when it is nowhere."""
+    parts = name.split(".", 1)
+    for path in ([name], ["metadata", name], parts, ["metadata", *parts]):
+        if at_path(entries, path) is not None:
+            return path
+    return None
+
+
+def at_path(entries: Sequence[Entry], path: Sequence[str] | None) -> Entry | None:
+    """Return the entry at the end of a path of keys, None when there is none."""
+    found: Entry | None = None
+    for name in path or ():
+        found = next((entry for entry in entries if entry.name == name), None)
+        if found is None:
+            return None
+        entries = found.children or ()
+    return found
+
+
 def read_record(block: Block) -> Record:
     """Return what earlier merges wrote down in a block; never raises."""
     record = Record()

@@ -192,8 +192,8 @@ def _write_text(text: Text) -> tuple[list[bytes], bytes]:
     if not _is_clean(data) or crlf not in (0, data.count(b"\n")):
         return _encode(text)
     lines = data.replace(b"\r\n", b"\n").split(b"\n")
-    is_open = lines[-1] != b""
-    if not is_open:
+    is_open = not data.endswith(b"\n")
+    if not lines[-1]:
         del lines[-1]
     words = b" whole" + b" bom" * bom + b" crlf" * bool(crlf) + b" open" * is_open
     return _fenced(lines), words

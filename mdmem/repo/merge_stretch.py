@@ -5,13 +5,16 @@ Everything here depends on the content of the two sides alone, never on which of
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mdmem.repo.merge_lines import Key, union
+from mdmem.repo.merge_lines import Key, deleted, union
 from mdmem.repo.merge_tokens import Token, flat, items, weak
 
 Units = list[Token]
+_WORD = re.compile("[a-z0-9_]+|[^\x00-\x7f]")
 
 
 @dataclass
@@ -58,12 +61,7 @@ def resolve(state: Found, base: Units, ours: Units, theirs: Units) -> Units | No
         return None
     if (whole := absorbed(base, ours, theirs)) is not None:
         return whole
-    head = 0
-    while head < min(len(o), len(t)) and o[head] == t[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(o), len(t)) - head and o[-1 - tail] == t[-1 - tail]:
-        tail += 1
+    head, tail = _shared_ends(o, t)
     cut = min(head, len(b)) if b[:head] == o[:head] else 0
     rest = base[cut:]
     if tail and keys_of(rest)[-tail:] == o[len(o) - tail :]:
@@ -80,18 +78,65 @@ def resolve(state: Found, base: Units, ours: Units, theirs: Units) -> Units | No
     return None if middle is None else [*ours[:head], *middle, *ours[len(ours) - tail :]]
 
 
+def _shared_ends(o: list[Key], t: list[Key]) -> tuple[int, int]:
+    """Return how many units at the start and at the end are the same, leaving the empty line that parts paragraphs."""
+    head = 0
+    while head < min(len(o), len(t)) and o[head] == t[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(o), len(t)) - head and o[-1 - tail] == t[-1 - tail]:
+        tail += 1
+    if head == min(len(o), len(t)) or tail == min(len(o), len(t)) - head:
+        return head, tail
+    parted = head
+    while head and weak(o[head - 1]):
+        head -= 1
+    while head == parted and tail and weak(o[-tail]):
+        tail -= 1
+    return head, tail
+
+
 def absorbed(base: Units, ours: Units, theirs: Units) -> Units | None:
-    """Return the side that already holds every change of the other, None when neither or both do."""
+    """Return the side that already holds every change of the other, None when neither or both do.
+
+    A side that deleted a text is not absorbed by one that re-wrote it: new lines that share a word with the deleted ones
+    are taken for their new form. Characters outside ASCII count as a word each.
+    """
+    old = {unit.key for unit in base if unit.section}
+    sections = [{unit.key for unit in units if unit.section} for units in (ours, theirs)]
+    if old != sections[0] & old or old != sections[1] & old:
+        return None
     texts = [[line.removesuffix(b"\r") for line in flat(units) if line.strip()] for units in (base, ours, theirs)]
-    old, left, right = (Counter(text) for text in texts)
-    sections = [{unit.key for unit in units if unit.section} for units in (base, ours, theirs)]
-    has_right = sections[2] <= sections[0] | sections[1] and texts[2] != texts[0]
-    has_right = has_right and _holds(old, left, right) and _in_order(texts[1], texts[2])
-    has_left = sections[1] <= sections[0] | sections[2] and texts[1] != texts[0]
-    has_left = has_left and _holds(old, right, left) and _in_order(texts[2], texts[1])
+    has_right = sections[1] <= sections[0] and _holds(*texts)
+    has_left = sections[0] <= sections[1] and _holds(texts[0], texts[2], texts[1])
     if has_left == has_right:
         return None
     return ours if has_right else theirs
+
+
+def _holds(base: list[bytes], big: list[bytes], small: list[bytes]) -> bool:
+    """Tell whether all that one side changed has been changed by the other one too, in the same order."""
+    old, more, less = Counter(base), Counter(big), Counter(small)
+    if base == small:
+        return False
+    for line in {*old, *less}:
+        change, done = less[line] - old[line], more[line] - old[line]
+        if (change > 0 and done < change) or (change < 0 and done > change):
+            return False
+    new = _words(line for line in more if more[line] > max(old[line], less[line]))
+    if new and _words(deleted(base, small)) & new:
+        return False
+    rest = iter(big)
+    return all(any(line == other for other in rest) for line in small if line in more)
+
+
+def _words(lines: Iterable[bytes]) -> set[str]:
+    return {word for line in lines for word in _WORD.findall(line.decode("utf-8", "replace").lower())}
+
+
+def related(one: Units, two: Units) -> bool:
+    """Tell whether two texts can be forms of one: equal, or with a word in common."""
+    return keys_of(one) == keys_of(two) or bool(_words(flat(one)) & _words(flat(two)))
 
 
 def respaced(base: Units, ours: Units, theirs: Units) -> Units | None:
@@ -123,35 +168,25 @@ def _gaps(units: Units) -> list[Units]:
     return gaps
 
 
-def _holds(old: Counter[bytes], big: Counter[bytes], small: Counter[bytes]) -> bool:
-    for line in {*old, *small}:
-        change = small[line] - old[line]
-        done = big[line] - old[line]
-        if (change > 0 and done < change) or (change < 0 and done > change):
-            return False
-    return True
-
-
-def _in_order(big: list[bytes], small: list[bytes]) -> bool:
-    there = set(big)
-    rest = iter(big)
-    return all(any(line == other for other in rest) for line in small if line in there)
-
-
 def _insert(ours: Units, theirs: Units) -> Units:
     """Return both insertions at one place, what they share once, in an order that depends on their content alone."""
     left, right = items(ours), items(theirs)
     if left is not None and right is not None:
         return _interleave(left, right)
     found: Units = []
-    for o0, o1, t0, t1 in union(keys_of(ours), keys_of(theirs), weak):
-        one, two = ours[o0:o1], theirs[t0:t1]
-        if keys_of(one) == keys_of(two):
-            found += one
-        elif not one or not two:
-            found += one or two
+    one: Units = []
+    two: Units = []
+    for o0, o1, t0, t1 in [*union(keys_of(ours), keys_of(theirs), weak), (0, 0, 0, 0)]:
+        same = keys_of(ours[o0:o1]) == keys_of(theirs[t0:t1])
+        if same and o1 > o0 and weak(ours[o0].key):
+            # An empty line that both have belongs to what stands beside it: it parts paragraphs that stay apart.
+            one, two = one + ours[o0:o1], two + theirs[t0:t1]
+        elif same:
+            found += one if keys_of(one) == keys_of(two) else _beside(one, two) if one and two else one or two
+            found += ours[o0:o1]
+            one, two = [], []
         else:
-            found += _beside(one, two)
+            one, two = one + ours[o0:o1], two + theirs[t0:t1]
     return found
 
 

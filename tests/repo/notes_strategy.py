@@ -11,7 +11,7 @@ PLAIN = ("title", "priority", "x-custom", "note", "scope", "status")
 KEYS = (*PLAIN, "tags", "aliases", "relates_to", "facts", "created", "updated")
 TIMES = ("2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z", "2026-03-01", "soon")
 
-lines = st.one_of(st.just(""), st.sampled_from(WORDS), st.integers(0, 30).map(lambda n: f"line {n}"))
+lines = st.one_of(st.just(""), st.sampled_from(WORDS), st.integers(0, 40).map(lambda n: f"w{n}x v{n}y"))
 bodies = st.lists(lines, max_size=10)
 scalars = st.sampled_from(("a", "b", "'quoted'", '"#12"', "1.10", "no", "x # why", "|\n  two\n  lines", "{k: v}", "[p, q]", ""))
 sets = st.lists(st.sampled_from(("a", "b", "c", "d", "'e f'")), max_size=4, unique=True)
