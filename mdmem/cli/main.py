@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "reply": ("mdmem.cli.cmd_message:reply", "Answer a message."),
     "ack": ("mdmem.cli.cmd_message:ack", "Mark a message as read."),
     "thread": ("mdmem.cli.cmd_message:thread", "Show a thread of messages."),
+    "graph": ("mdmem.cli.cmd_graph:command", "What belongs to what and what waits for what."),
     "sync": ("mdmem.cli.cmd_sync:command", "Commit, merge with the remote, push."),
     "clone": ("mdmem.cli.cmd_clone:command", "Bring a store from elsewhere to this machine."),
     "remote": ("mdmem.cli.cmd_remote:command", "Where this store meets others."),
@@ -53,7 +54,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("mdmem.cli.cmd_completion:command", "Print a shell's completion script."),
 }
 # Names that people know from elsewhere, kept out of the list.
-HIDDEN: dict[str, tuple[str, str]] = {}
+HIDDEN: dict[str, tuple[str, str]] = {
+    "check-blockers": ("mdmem.cli.cmd_graph_blockers:command", ""),
+    "semantic-diff": ("mdmem.cli.cmd_graph_diff:command", ""),
+}
 
 
 class LazyGroup(click.Group):

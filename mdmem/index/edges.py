@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from posixpath import normpath
 from typing import NamedTuple
@@ -100,15 +100,19 @@ def clean(text: str) -> str:
         return text.encode("utf-8", "replace").decode()
 
 
-def look_up(connection: sqlite3.Connection, key: str, near: str = "") -> tuple[list[int], str]:
+def look_up(
+    connection: sqlite3.Connection, key: str, near: str = "", among: Collection[int] | None = None
+) -> tuple[list[int], str]:
     """Return (note rowids, state) for a folded target; `near` is the path of the note that points.
 
-    Order: id, path, path ending, file name, title, alias; the first that fits anything decides."""
+    Order: id, path, path ending, file name, title, alias; the first that fits anything decides. `among`: the notes that
+    there are for whoever asks (None: all)."""
     found: dict[int, list[int]] = {}
     for how, note in connection.execute("SELECT how, note FROM names WHERE key = ?", (key,)):
-        found.setdefault(how, []).append(note)
+        if among is None or note in among:
+            found.setdefault(how, []).append(note)
     if not found and ("/" in key or key.endswith(".md")):
-        return _by_ending(connection, key)
+        return _by_ending(connection, key, among)
     if not found:
         return [], DANGLING
     notes = found[min(found)]
@@ -121,13 +125,14 @@ def look_up(connection: sqlite3.Connection, key: str, near: str = "") -> tuple[l
     return (close, OK) if len(close) == 1 else (sorted(notes), AMBIGUOUS)
 
 
-def _by_ending(connection: sqlite3.Connection, key: str) -> tuple[list[int], str]:
+def _by_ending(connection: sqlite3.Connection, key: str, among: Collection[int] | None) -> tuple[list[int], str]:
     ending = "/" + key.removesuffix(".md") + ".md"
     rows = connection.execute(
         "SELECT n.rowid, n.path FROM names JOIN notes n ON n.rowid = names.note WHERE names.key = ? AND names.how = 2",
         (last_part(key),),
     )
-    notes = sorted(row[0] for row in rows if fold("/" + row[1]).endswith(ending))
+    fits = sorted(row[0] for row in rows if fold("/" + row[1]).endswith(ending))
+    notes = [note for note in fits if among is None or note in among]
     return notes, OK if len(notes) == 1 else AMBIGUOUS if notes else DANGLING
 
 
@@ -196,11 +201,13 @@ def neighbours(
     direction: str = "both",
     limit: int | None = None,
     links: bool = True,
+    among: Collection[int] | None = None,
 ) -> list[Neighbour]:
     """Return the notes within `depth` edges, nearest first, each once, by a shortest way.
 
-    `direction` is out, in or both; `rel` keeps only these relations; without `links` only edges of fields count. Notes of
-    one distance come in the order in which they were met (their starting notes' order, then rowid). Cycles end."""
+    `direction` is out, in or both; `rel` keeps only these relations; without `links` only edges of fields count; `among`:
+    no way leads through any other note. Notes of one distance come in the order in which they were met (their starting
+    notes' order, then rowid). Cycles end."""
     kinds = set(rel) if rel is not None else None
     start = list(dict.fromkeys(notes))
     way: dict[int, tuple[Step, ...]] = dict.fromkeys(start, ())
@@ -217,7 +224,7 @@ def neighbours(
             following: list[int] = []
             for note, step in _around(connection, front, direction, kinds, links):
                 other = step.dst if step.forward else step.src
-                if other not in way:
+                if other not in way and (among is None or other in among):
                     way[other] = (*way[note], step)
                     following.append(other)
                     found.append(Neighbour(other, distance, way[other]))
@@ -252,11 +259,19 @@ def _around(
     return steps
 
 
-def path_between(catalog: Catalog, start: int, end: int, depth: int = 6, direction: str = "both") -> tuple[Step, ...] | None:
+def path_between(
+    catalog: Catalog,
+    start: int,
+    end: int,
+    depth: int = 6,
+    direction: str = "both",
+    rel: Iterable[str] | None = None,
+    among: Collection[int] | None = None,
+) -> tuple[Step, ...] | None:
     """Return the edges of a shortest way between two notes, () when they are one, None when there is none in `depth`."""
     if start == end:
         return ()
-    for found in neighbours(catalog, [start], depth, None, direction):
+    for found in neighbours(catalog, [start], depth, rel, direction, among=among):
         if found.note == end:
             return found.steps
     return None

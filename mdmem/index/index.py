@@ -282,13 +282,13 @@ class Index:
 
     # -- notes and edges
 
-    def note_by(self, reference: str) -> sqlite3.Row:
+    def note_by(self, reference: str, among: Collection[int] | None = None) -> sqlite3.Row:
         """Return the row of `notes` for an id, the start of one, a path, a title, a file name or an alias.
 
-        Raises NotFound, Ambiguous."""
+        Knows no scopes: a command for an agent asks `recall.select.note_by`. Raises NotFound, Ambiguous."""
         with self.mutex:
             self._ensure()
-            return self._mended(lambda: resolve.note_by(self.catalog, reference))
+            return self._mended(lambda: resolve.note_by(self.catalog, reference, among))
 
     def path_of_id(self, identity: str) -> str | None:
         """Return the path of the store's note with exactly this id, or None."""
@@ -311,18 +311,27 @@ class Index:
         direction: str = "both",
         limit: int | None = None,
         links: bool = True,
+        among: Collection[int] | None = None,
     ) -> list[Neighbour]:
         """Return the notes within `depth` edges of one or some notes (rowids); see edges.neighbours."""
         start = [notes] if isinstance(notes, int) else list(notes)
         with self.mutex:
             self._ensure()
-            return self._mended(lambda: edges.neighbours(self.catalog, start, depth, rel, direction, limit, links))
+            return self._mended(lambda: edges.neighbours(self.catalog, start, depth, rel, direction, limit, links, among))
 
-    def path_between(self, start: int, end: int, depth: int = 6) -> tuple[Step, ...] | None:
+    def path_between(
+        self,
+        start: int,
+        end: int,
+        depth: int = 6,
+        direction: str = "both",
+        rel: Iterable[str] | None = None,
+        among: Collection[int] | None = None,
+    ) -> tuple[Step, ...] | None:
         """Return the edges of a shortest way between two notes (rowids), or None."""
         with self.mutex:
             self._ensure()
-            return self._mended(lambda: edges.path_between(self.catalog, start, end, depth))
+            return self._mended(lambda: edges.path_between(self.catalog, start, end, depth, direction, rel, among))
 
     # -- care
 

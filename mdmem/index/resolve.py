@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Collection
 
 from mdmem.errors import Ambiguous, NotFound
 from mdmem.index.catalog import Catalog, listed
@@ -12,12 +13,14 @@ from mdmem.index.rows import ID
 SHORTEST = 4  # characters of an id's beginning
 
 
-def note_by(catalog: Catalog, reference: str) -> sqlite3.Row:
-    """Return the row of `notes` that a reference names; raises NotFound, or Ambiguous with the candidates."""
+def note_by(catalog: Catalog, reference: str, among: Collection[int] | None = None) -> sqlite3.Row:
+    """Return the row of `notes` that a reference names; raises NotFound, or Ambiguous with the candidates.
+
+    `among`: the notes (rowids) that there are for whoever asks; None: all."""
     key = target_key(reference)
-    notes, _ = catalog.read(lambda connection: look_up(connection, key))
+    notes, _ = catalog.read(lambda connection: look_up(connection, key, "", among))
     if not notes and len(key) >= SHORTEST:
-        notes = _by_beginning(catalog, key) or _by_beginning(catalog, "mem-" + key)
+        notes = _by_beginning(catalog, key, among) or _by_beginning(catalog, "mem-" + key, among)
     if not notes:
         raise NotFound(f"no note is named {reference!r}", hint='look for it: mdmem recall "…", or: mdmem list')
     rows = catalog.rows("SELECT * FROM notes WHERE rowid IN (SELECT value FROM json_each(?)) ORDER BY path", (listed(notes),))
@@ -30,11 +33,12 @@ def note_by(catalog: Catalog, reference: str) -> sqlite3.Row:
     raise Ambiguous(f"{reference!r} fits {len(rows)} notes", why=some + more, hint="give the path or the whole id")
 
 
-def _by_beginning(catalog: Catalog, key: str) -> list[int]:
+def _by_beginning(catalog: Catalog, key: str, among: Collection[int] | None) -> list[int]:
+    some = "LIMIT 100" if among is None else ""
     rows = catalog.rows(
-        "SELECT DISTINCT note FROM names WHERE key >= ? AND key < ? AND how = ? LIMIT 100", (key, key + "\U0010ffff", ID)
+        f"SELECT DISTINCT note FROM names WHERE key >= ? AND key < ? AND how = ? {some}", (key, key + "\U0010ffff", ID)
     )
-    return [row["note"] for row in rows]
+    return [row["note"] for row in rows if among is None or row["note"] in among]
 
 
 def path_of_id(catalog: Catalog, identity: str) -> str | None:

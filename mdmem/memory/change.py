@@ -45,7 +45,9 @@ class Changed:
 def find(store: Store, reference: str) -> tuple[Folder, Note]:
     """Return (folder, note) for an id, an unambiguous prefix, a path or an exact title. Raises NotFound, Ambiguous,
     and Refused for a note of a folder that is only read."""
-    row = store.index.note_by(reference)
+    from mdmem.recall.select import note_by
+
+    row = note_by(store, reference)
     outside, path = row["folder"], row["path"]
     if outside == "":
         return store.folder, store.folder.read(path)
@@ -57,8 +59,9 @@ def find(store: Store, reference: str) -> tuple[Folder, Note]:
 def read_any(store: Store, reference: str) -> Note:
     """Return the note that a reference names, also one of a folder that is only read. Raises NotFound, Ambiguous."""
     from mdmem.notes.note import load
+    from mdmem.recall.select import note_by
 
-    row = store.index.note_by(reference)
+    row = note_by(store, reference)
     outside = row["folder"]
     if outside in ("", LOCAL):
         return find(store, reference)[1]

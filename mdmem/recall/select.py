@@ -105,6 +105,25 @@ def may_read(scope: str | None, patterns: tuple[str, ...] | None) -> bool:
     return patterns is None or any(fnmatchcase(scope or "shared", pattern) for pattern in patterns)
 
 
+def readable(store: Store) -> set[int] | None:
+    """Return the rowids of all notes that this agent may read, whatever their status; None: all of them."""
+    patterns = agent_scopes(store)
+    if patterns is None:
+        return None
+    found = store.index.catalog.rows("SELECT rowid, scope FROM notes")
+    return {row["rowid"] for row in found if may_read(row["scope"], patterns)}
+
+
+def note_by(store: Store, reference: str) -> sqlite3.Row:
+    """Return the row of the note that a reference names, among those that this agent may read.
+
+    Raises NotFound, Ambiguous."""
+    if agent_scopes(store) is None:
+        return store.index.note_by(reference)
+    store.index.refresh(embed_budget_s=0.0)
+    return store.index.note_by(reference, readable(store))
+
+
 def rows(store: Store, filters: Filters, order: str = "") -> list[sqlite3.Row]:
     """Return the catalog rows that fit the filters and that this agent may read."""
     sql, values = condition(filters, store.clock.now())

@@ -25,13 +25,16 @@ def gate(text: str) -> str:
 
 
 def all_of(store: Store, kind: str) -> list[Note]:
-    """Return every readable note of a kind in its own folder, by path. Reads files: it is right also without an index."""
+    """Return every note of a kind in its own folder that this agent may read, by path. Reads files: it is right also
+    without an index."""
     from mdmem.notes.scan import Scan
+    from mdmem.recall.select import agent_scopes, may_read
 
+    patterns = agent_scopes(store)
     found = []
     for entry in Scan(store.root, (FOLDERS[kind],)):
         note = store.folder.read(entry.path)
-        if note.ok and note.kind == kind:
+        if note.ok and note.kind == kind and may_read(note.scope, patterns):
             found.append(note)
     return sorted(found, key=lambda note: note.path)
 
