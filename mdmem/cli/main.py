@@ -18,6 +18,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "recall": ("mdmem.cli.cmd_recall:command", "Find notes by words and by meaning."),
     "show": ("mdmem.cli.cmd_show:command", "Print one note."),
     "list": ("mdmem.cli.cmd_list:command", "List notes by their fields."),
+    "query": ("mdmem.cli.cmd_query:command", "Ask the notes with SQL."),
+    "stats": ("mdmem.cli.cmd_query:stats", "The usual figures."),
     "set": ("mdmem.cli.cmd_set:command", "Change fields of a note."),
     "edit": ("mdmem.cli.cmd_edit:command", "Open a note in your editor."),
     "forget": ("mdmem.cli.cmd_forget:command", "Take notes out of recall."),
