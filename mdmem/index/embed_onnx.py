@@ -6,6 +6,7 @@ memory, and care that a vector does not depend on its neighbours; several thread
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +28,7 @@ class OnnxEmbedder:
 
     def __init__(self, folder: Path, state_dir: Path, chunking: str = "", threads: int = 1) -> None:
         self.model = model = read_model(folder, state_dir)
-        self.threads = max(1, threads)
+        self.threads = threads if threads > 0 else min(4, os.cpu_count() or 1)
         self.fingerprint = fingerprint(
             "onnx", model.digest, model.dims, model.max_tokens, model.query_prefix, model.passage_prefix, chunking
         )
@@ -59,34 +60,44 @@ class OnnxEmbedder:
             return out
         rows = _guarded(lambda: [np.array([self._encode(text)], np.int64) for text in texts])
         # The first text of a process is often the only one, such as a question from the command line.
-        self._prepare(many=self._session is not None or len(texts) > 1, ids=rows[0])
+        known = self._prepare(many=self._session is not None or len(texts) > 1, ids=rows[0])
+        if known is not None:
+            out[0] = known
 
         def run(number: int) -> None:
             out[number] = self._vector(rows[number])
 
-        if self.threads == 1 or len(texts) == 1:
-            _guarded(lambda: list(map(run, range(len(texts)))))
+        left = range(0 if known is None else 1, len(texts))
+        if self.threads == 1 or len(left) < 2:
+            _guarded(lambda: list(map(run, left)))
         else:
             from concurrent.futures import ThreadPoolExecutor
 
-            longest_first = sorted(range(len(texts)), key=lambda number: -rows[number].size)
+            longest_first = sorted(left, key=lambda number: -rows[number].size)
             with ThreadPoolExecutor(self.threads) as pool:
                 _guarded(lambda: list(pool.map(run, longest_first)))
         return unit_rows(out)
 
-    def _prepare(self, many: bool, ids: Any) -> None:
-        """Open the session; one for `many` runs takes longer to open and less for each run, with the same results."""
+    def _prepare(self, many: bool, ids: Any) -> Any:
+        """Open the session where needed; one for `many` runs takes longer to open and less for each run, with the same
+        results. Returns the vector of `ids` when the fast graph had to be tried with them, else None."""
         if self._session is not None and (self._for_long or not many or not self._fast):
-            return
+            return None
         self._for_long = many
-        _guarded(self._open)
         if self._fast:
             name, expected = self.model.check
-            (found,) = _guarded(lambda: self._session.run([name], {"input_ids": ids}))
-            if found.size != 1 or int(found.flat[0]) != expected:
-                # Integer products saturate on this processor. The exact graph does not use them.
-                self._fast = False
-                _guarded(self._open)
+            try:
+                self._open()
+                vector, found = self._session.run([self._output, name], {"input_ids": ids})
+                if found.size == 1 and found.flat[0] == expected:
+                    return vector[0]
+            except Exception:
+                pass
+            # Integer products saturate on this processor, or this onnxruntime does not read the graph. The exact one
+            # needs neither.
+            self._fast = False
+        _guarded(self._open)
+        return None
 
     def _open(self) -> None:
         import onnxruntime
@@ -99,7 +110,8 @@ class OnnxEmbedder:
         if self._fast and not self._for_long:
             # Integers give the same sums either way; the exact graph's floats would not.
             options.add_session_config_entry("session.disable_prepacking", "1")
-        graph = self.model.folder / self.model.fast if self._fast else self.model.graph
+        # Resolved, because the graph's weights must lie in its own folder also where an installer made links.
+        graph = (self.model.folder / self.model.fast if self._fast else self.model.graph).resolve()
         session = onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
         self._inputs = [value.name for value in session.get_inputs()]
         outputs = [value.name for value in session.get_outputs()]

@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import struct
 import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -59,12 +60,13 @@ class Found(NamedTuple):
     cosine: float
 
 
-def hash_bytes(text: str) -> bytes:
-    """Return the 16 bytes that stand for a hash given as at least 32 hex digits. Raises ValueError otherwise."""
-    raw = bytes.fromhex(text[: 2 * HASH])
-    if len(raw) != HASH:
-        raise ValueError(f"a window hash has at least {2 * HASH} hex digits, not {text!r}")
-    return raw
+def hash_bytes(hashes: Iterable[str]) -> list[bytes]:
+    """Return the 16 bytes that stand for each hash, given as at least 32 hex digits. Raises ValueError otherwise."""
+    digits = [text[: 2 * HASH] for text in hashes]
+    raw = bytes.fromhex("".join(digits))
+    if any(len(text) != 2 * HASH for text in digits) or len(raw) != HASH * len(digits):
+        raise ValueError(f"a window hash has at least {2 * HASH} hex digits")
+    return [key for (key,) in struct.iter_unpack(f"{HASH}s", raw)]
 
 
 class Vectors:
@@ -125,12 +127,12 @@ class Vectors:
         import numpy as np
 
         table = self._table()
-        return np.fromiter((table.get(hash_bytes(text), -1) for text in hashes), np.int64, len(hashes))
+        return np.fromiter((table.get(key, -1) for key in hash_bytes(hashes)), np.int64, len(hashes))
 
     def has(self, hashes: Iterable[str]) -> list[bool]:
         """Return for each hash whether a vector is stored."""
         table = self._table()
-        return [hash_bytes(text) in table for text in hashes]
+        return [key in table for key in hash_bytes(hashes)]
 
     def get(self, rows: Rows) -> Matrix:
         """Return a copy of these rows, float32 [len(rows), dims]."""
@@ -206,8 +208,7 @@ class Vectors:
         self.refresh()
         table = self._table()
         fresh: dict[bytes, int] = {}
-        for position, text in enumerate(hashes):
-            key = hash_bytes(text)
+        for position, key in enumerate(hash_bytes(hashes)):
             if key not in table:
                 fresh.setdefault(key, position)
         if not fresh:
@@ -232,7 +233,7 @@ class Vectors:
         import numpy as np
 
         self.refresh()
-        keep_keys = {hash_bytes(text) for text in live}
+        keep_keys = set(hash_bytes(live))
         keep = np.array([row for key, row in self._table().items() if key in keep_keys], np.int64)
         gone = self.count - len(keep)
         if gone:
@@ -293,8 +294,8 @@ class Vectors:
 
     def _table(self) -> dict[bytes, int]:
         if self._rows is None:
-            keys = self._keys
-            self._rows = {keys[at : at + HASH]: at // KEY for at in range(0, len(keys), KEY)}
+            records = struct.iter_unpack(f"{HASH}s{KEY - HASH}x", self._keys)
+            self._rows = {key: row for row, (key,) in enumerate(records)}
         return self._rows
 
     def _hash(self, row: int) -> str:
