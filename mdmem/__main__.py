@@ -20,6 +20,10 @@ def main() -> int:
         from mdmem.repo.driver import run_driver
 
         return run_driver(args[1:])
+    if first == "mcp" and not args[1:]:
+        from mdmem.mcp.server import serve
+
+        return serve()
     from mdmem.cli.main import run
 
     return run(args)

@@ -176,6 +176,23 @@ def _list(note: Note, key: str, out: dict[str, Any]) -> list[str]:
     return list(out[key] or []) if key in out else note.words(key)
 
 
+def set_body(store: Store, reference: str, text: str) -> Changed:
+    """Replace the body of one note, its frontmatter stays. Redacts; raises BadNote, ConflictFound, NotFound."""
+    from mdmem.notes.frontmatter import edit
+    from mdmem.notes.redact import redact
+
+    folder, note = find(store, reference)
+    if not note.ok:
+        raise BadNote(f"{note.path} cannot be changed", why="it cannot be parsed", hint="mdmem check")
+    changes = {"updated": stamp(store.clock.now())} if note.doc.has_block else {}
+    data = edit(note.data, changes, body=redact(text).text.rstrip("\n") + "\n")
+    folder.write(note.path, data, note.sha)
+    if folder is not store.folder:
+        return Changed(note.id, note.path, True, False, "a local note is never committed")
+    done = commit(store, [note.path], subject("edit", note.title))
+    return Changed(note.id, note.path, True, done.done, done.reason)
+
+
 def supersede(store: Store, old: str, new_identity: str) -> list[str]:
     """Mark `old` as superseded by the note with id `new_identity`, linked both ways; returns the paths changed."""
     from mdmem.notes.frontmatter import edit
