@@ -12,6 +12,7 @@ LEVEL = dict.fromkeys(GROUND, 0)
 LEVEL.update(dict.fromkeys(("repo", "index", "llm"), 1))
 LEVEL["store"] = 2
 LEVEL["setup"] = 3
+LEVEL["doctor"] = 3
 LEVEL.update(dict.fromkeys(("memory", "team", "graph", "recall", "warm", "install"), 3))
 LEVEL.update(dict.fromkeys(("cli", "hooks", "mcp", "web"), 4))
 LEVEL["__main__"] = 5

@@ -52,6 +52,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "install": ("mdmem.cli.cmd_install:command", "Put mdmem into Claude Code, git, MCP programs, AGENTS.md."),
     "uninstall": ("mdmem.cli.cmd_uninstall:command", "Take out what install put in."),
     "serve": ("mdmem.cli.cmd_serve:command", "Keep model and indexes loaded for hooks and recall."),
+    "doctor": ("mdmem.cli.cmd_doctor:command", "Look at everything, mend what is safe."),
     "mcp": ("mdmem.cli.cmd_mcp:command", "The MCP server on stdin and stdout."),
     "config": ("mdmem.cli.cmd_config:command", "Show and change your settings."),
     "trust": ("mdmem.cli.cmd_trust:command", "Trust the store that you are in."),

@@ -1,0 +1,117 @@
+"""The doctor names what is wrong, mends what is safe, and stays silent about what is well."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from mdmem.doctor.examine import examine, failed
+from mdmem.doctor.finding import ERROR, OK, WARNING, Finding, Look
+from mdmem.memory.remember import Memory, remember
+from mdmem.store import Store
+
+
+def codes(found: Iterable[Finding], *severities: str) -> set[str]:
+    return {finding.code for finding in found if not severities or finding.severity in severities}
+
+
+def look(store: Store, **more: bool) -> list[Finding]:
+    return examine(Look(Store.open(store.root, cwd=store.cwd, clock=store.clock), **more))
+
+
+def test_a_healthy_store_has_neither_error_nor_warning(store: Store) -> None:
+    remember(store, Memory("fact", "Ports are open."))
+    found = look(store, deep=True)
+    assert codes(found, ERROR, WARNING) == set() and not failed(found)
+    assert {"git-version", "git-state", "merge-driver", "index", "model"} <= codes(found, OK)
+
+
+def test_g23_a_driver_that_is_not_configured_is_mended(store: Store) -> None:
+    subprocess.run(["git", "-C", str(store.root), "config", "--remove-section", "merge.mdmem"], check=True)
+    found = look(store)
+    assert "merge-driver" in codes(found, WARNING)
+    mended = examine(Look(store), fix=True)
+    assert next(f for f in mended if f.code == "merge-driver").fixed
+    assert "merge-driver" in codes(look(store), OK)
+
+
+def test_a_driver_that_does_not_work_is_an_error(store: Store) -> None:
+    subprocess.run(["git", "-C", str(store.root), "config", "merge.mdmem.driver", "false"], check=True)
+    assert "merge-driver" in codes(look(store), ERROR)
+
+
+def test_files_that_are_wrong(store: Store, tmp_path: Path) -> None:
+    folder = store.root / "memories"
+    folder.mkdir()
+    (folder / "bad.md").write_text("---\ntitle: 'don't'\n---\n")
+    (folder / "link.md").symlink_to(tmp_path)
+    (folder / "date.md").write_text("---\ntitle: x\ncreated: someday\n---\n")
+    (folder / ".mdmem-x.tmp").write_text("half")
+    os.utime(folder / ".mdmem-x.tmp", (1, 1))
+    found = look(store)
+    assert {"note-bad", "note-bad-date"} <= codes(found, ERROR) and "note-symlink" in codes(found)
+    assert all(finding.command for finding in found if finding.severity in (ERROR, WARNING))
+
+
+def test_g35_a_note_that_git_ignores(store: Store) -> None:
+    kept = remember(store, Memory("fact", "Ports are open."))
+    subprocess.run(["git", "-C", str(store.root), "rm", "-q", "--cached", kept.path], check=True)
+    (store.root / ".gitignore").write_text("memories/\n")
+    found = look(store)
+    assert "ignored-notes" in codes(found, ERROR)
+    assert kept.path in next(f for f in found if f.code == "ignored-notes").message
+
+
+def test_g47_a_repository_inside_the_tree(store: Store) -> None:
+    folder = store.root / "sub"
+    (folder / "objects").mkdir(parents=True)
+    (folder / "HEAD").write_text("ref: refs/heads/main\n")
+    (folder / "config").write_text('[core]\nbare = false\nworktree = .\nfsmonitor = "touch PWNED; false"\n')
+    (folder / "objects" / "keep").write_text("")
+    git = ["git", "-C", str(store.root)]
+    subprocess.run([*git, "add", "-f", "sub/HEAD", "sub/config", "sub/objects/keep"], check=True)
+    subprocess.run([*git, "commit", "-qm", "x"], check=True)
+    assert "embedded-repository" in codes(look(store), ERROR)
+    assert not list(store.root.rglob("PWNED"))
+
+
+def test_a_lock_that_was_left_is_named_and_not_removed(store: Store) -> None:
+    lock = store.root / ".git" / "index.lock"
+    lock.write_text("")
+    os.utime(lock, (1, 1))
+    found = look(store)
+    assert "git-lock" in codes(found, WARNING) and lock.exists()
+
+
+def test_dates_in_the_future(store: Store) -> None:
+    (store.root / "memories").mkdir()
+    (store.root / "memories" / "late.md").write_text("---\ntitle: x\nupdated: 2199-01-01T00:00:00Z\n---\n")
+    assert "clock" in codes(look(store), WARNING)
+
+
+def test_a_damaged_index_is_built_again(store: Store) -> None:
+    remember(store, Memory("fact", "Ports are open."))
+    store.index.refresh()
+    with open(store.state_dir / "catalog.db", "r+b") as stream:
+        stream.write(b"garbage" * 100)
+    found = examine(Look(Store.open(store.root, cwd=store.cwd, clock=store.clock)), fix=True)
+    assert not failed(found)
+    assert "index" in codes(look(store), OK)
+
+
+def test_h2_settings_of_claude_code(store: Store) -> None:
+    folder = Path(os.environ["HOME"]) / ".claude"
+    folder.mkdir()
+    (folder / "settings.json").write_text("{ not json")
+    assert "claude-settings" in codes(look(store), ERROR)
+
+
+def test_an_untrusted_store_is_said_and_nothing_is_mended(store: Store) -> None:
+    (store.data_dir / "trusted.json").unlink()
+    other = Store.open(store.root, cwd=store.cwd, clock=store.clock)
+    found = examine(Look(other))
+    assert "trust" in codes(found, WARNING)
+    assert json.dumps([finding.as_dict() for finding in found])
