@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import chain, pairwise
 
-# Goes into the header of the text index: a change rebuilds it.
-VERSION = 1
 LIMIT = 64  # characters of a term; longer ones are cut, in notes and queries alike
 _CACHED = 48  # longer chunks are rare and stay out of the cache
 _ENTRIES = 200_000
@@ -31,9 +29,16 @@ _CJK = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u1100-\u11ff\uac00-\ud7a3\U00020000-\U000323af"
 )
 _UNSPACED = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u1780-\u17d3"
-_EMOJI = "\U0001f000-\U0001faff"
-_IS_CJK = re.compile(f"[{_CJK}]")
-_IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
+# Punctuation, controls, private use and halves of surrogate pairs, by blocks: what is not listed is part of a word, so that
+# combining marks (the vowel signs of Devanagari) are.
+_BREAKS = (
+    r"\s\x00-/:-@\[-^`{-\xa9\xab-\xb4\xb6-\xb9\xbb-\xbf\xd7\xf7"
+    "\u037e\u0387\u055a-\u055f\u0589\u058a\u05be\u05c0\u05c3\u05c6\u05f3\u05f4\u060c\u060d\u061b\u061d-\u061f\u066a-\u066d\u06d4"
+    "\u0700-\u070d\u0964\u0965\u0970\u0e3f\u0e4f\u0e5a\u0e5b\u0f04-\u0f14\u0f3a-\u0f3d\u104a-\u104f\u1360-\u1368\u17d4-\u17da"
+    "\u1800-\u180a\u2000-\u206f\u2e00-\u2e7f\u3000-\u3004\u3008-\u3020\u3030\u303d-\u3040\u30a0\u30fb\ufd3e\ufd3f\ufe10-\ufe1f"
+    "\ufe30-\ufe6f\uff00-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\ufff0-\uffff\ud800-\uf8ff"
+)
+_SYMBOLS = "\u20a0-\u20cf\u2190-\u23ff\u2440-\u245f\u2500-\u2bff\U0001f000-\U0001faff"
 # Joiners, soft hyphens, variation selectors and byte order marks say nothing about the word.
 _INVISIBLE = dict.fromkeys(
     [0xAD, 0x34F, 0x180E, *range(0x200B, 0x2010), *range(0x2060, 0x2065), *range(0xFE00, 0xFE10), 0xFEFF]
@@ -42,34 +47,15 @@ _INVISIBLE = dict.fromkeys(
 
 @lru_cache(maxsize=1)
 def _wide() -> re.Pattern[str]:
-    """Return the pattern for text beyond ASCII (built on first use: 65,536 category look-ups, some 10 ms)."""
-    breaks: list[str] = []
-    symbols: list[str] = []
-    for start, end, group in _runs():
-        (symbols if group == "S" else breaks).append(_range(start, end))
-    word = f"[^\\s\\x00-/:-@\\[-^`{{-\\x7f{''.join(breaks)}{''.join(symbols)}{_CJK}{_UNSPACED}{_EMOJI}]"
-    return re.compile(rf"{_SIGIL}{word}+(?:{_JOIN}{word}+)*(?:{_TAIL})?|[{_CJK}]+|[{_UNSPACED}]+|[{_EMOJI}{''.join(symbols)}]")
+    """Return the pattern for text beyond ASCII."""
+    word = f"[^{_BREAKS}{_SYMBOLS}{_CJK}{_UNSPACED}]"
+    return re.compile(rf"{_SIGIL}{word}+(?:{_JOIN}{word}+)*(?:{_TAIL})?|[{_CJK}]+|[{_UNSPACED}]+|[{_SYMBOLS}]")
 
 
-def _runs() -> list[tuple[int, int, str]]:
-    """Return ranges of the basic plane above ASCII that are punctuation, space or control (P) or symbols (S)."""
-    found: list[tuple[int, int, str]] = []
-    category = unicodedata.category
-    for code in range(0x80, 0x10000):
-        group = category(chr(code))[0]
-        if group in "PZC":
-            group = "P"
-        elif group != "S":
-            continue
-        if found and found[-1][1] == code - 1 and found[-1][2] == group:
-            found[-1] = (found[-1][0], code, group)
-        else:
-            found.append((code, code, group))
-    return found
-
-
-def _range(start: int, end: int) -> str:
-    return f"\\u{start:04x}" if start == end else f"\\u{start:04x}-\\u{end:04x}"
+@lru_cache(maxsize=1)
+def _scripts() -> re.Pattern[str]:
+    """Return the pattern whose first group is a CJK character, its second one of a script without spaces."""
+    return re.compile(f"([{_CJK}])|([{_UNSPACED}])")
 
 
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -148,10 +134,9 @@ def _analyse(chunk: str) -> list[str]:
         return [stem(chunk.lower())]
     first = chunk[0]
     if not first.isascii():
-        if _IS_CJK.match(first):
-            return _grams(chunk)
-        if _IS_UNSPACED.match(first):
-            return _clusters(chunk)
+        script = _scripts().match(first)
+        if script:
+            return _grams(chunk) if script[1] else _clusters(chunk)
     if first in "#@$." or chunk.startswith("--"):
         rest = chunk[2:] if first == "-" else chunk[1:]
         return [fold(chunk)[:LIMIT], *_analyse(rest)]

@@ -13,11 +13,11 @@ from mdmem.clock import stamp
 from mdmem.index import edges, resolve
 from mdmem.index.catalog import MemoryCatalog
 from mdmem.index.changes import Source
-from mdmem.index.dense import VectorsDamaged
 from mdmem.index.flush import overlay, text_rows
 from mdmem.index.fold_in import Names, put
 from mdmem.index.score import Corpus, TextHits
 from mdmem.index.text import query_words
+from mdmem.index.vectors import VectorsDamaged
 from mdmem.notes.note import load
 from mdmem.notes.scan import MAX_BYTES, SKIPPED, FileStat
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from mdmem.errors import MdmemError
 from mdmem.index.catalog import CatalogDamaged
 from mdmem.index.changes import source_for
-from mdmem.index.dense import VectorsDamaged
 from mdmem.index.flush import overlay, queued, text_rows
 from mdmem.index.rows import row_of
 from mdmem.index.segment import Segment, memory
 from mdmem.index.text import TextIndexDamaged
+from mdmem.index.vectors import VectorsDamaged
 
 if TYPE_CHECKING:
     from mdmem.index.index import Index

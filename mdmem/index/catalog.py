@@ -19,6 +19,8 @@ from typing import Any, TypeVar
 from mdmem.errors import MdmemError
 
 FORMAT = 1
+# How a name stands for a note; the first that fits wins.
+ID, PATH, STEM, TITLE, ALIAS = range(5)
 
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
@@ -317,6 +319,15 @@ def make_tables(connection: sqlite3.Connection) -> None:
 def listed(values: Iterable[Any]) -> str:
     """Return the value of a parameter for `IN (SELECT value FROM json_each(?))`: a list of any length."""
     return json.dumps(list(values))
+
+
+def clean(text: str) -> str:
+    """Return text that can be stored as UTF-8: half of a surrogate pair becomes a question mark."""
+    try:
+        text.encode()
+        return text
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
 
 
 def discard(path: Path) -> None:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mdmem.index.catalog import Catalog, listed
-from mdmem.notes.scan import FileStat
 
 if TYPE_CHECKING:
     from mdmem.notes.folder import Folder
     from mdmem.notes.note import Note
+    from mdmem.notes.scan import FileStat
 
+# progress(done, total, what)
+Tell = Callable[[int, int, str], None]
 # A file this young may be written again without a change of its times: it is compared by content.
 YOUNG_NS = 2_000_000_000
 
@@ -81,7 +83,7 @@ def look(sources: Sequence[Source]) -> Seen:
     for source in sources:
         prefix, folder = source.prefix, source.folder
         if prefix:
-            seen.stats += [FileStat(prefix + found[0], *found[1:]) for found in folder.scan()]
+            seen.stats += [found._replace(path=prefix + found.path) for found in folder.scan()]
         else:
             seen.stats += folder.scan()
         seen.unread += [(prefix, top) for top in folder.unread]
@@ -100,7 +102,7 @@ def look_at(sources: Sequence[Source], paths: Iterable[str]) -> tuple[Seen, list
         if found is None:
             missing.append(path)
         else:
-            seen.stats.append(FileStat(path, *found[1:]))
+            seen.stats.append(found._replace(path=path))
     return seen, missing
 
 

@@ -13,20 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdmem.errors import MdmemError
-from mdmem.index import windows
 from mdmem.index.catalog import Catalog, listed
 from mdmem.index.embed import Embedder, EmbeddingUnavailable, load_embedder
-from mdmem.index.fold_in import Tell
-from mdmem.index.rows import embed_text
 from mdmem.index.vectors import Vectors, VectorsDamaged
+from mdmem.index.versions import WINDOWS
 from mdmem.locks import try_lock
 
 if TYPE_CHECKING:
     from mdmem.config import Config
+    from mdmem.index.changes import Tell
 
 Lock = Callable[[], AbstractContextManager[object]]
 
-CHUNKING = f"windows-{windows.VERSION}"
+CHUNKING = f"windows-{WINDOWS}"
 BATCH = 32  # windows embedded between two writes: what a kill can lose
 COMPACT = 2.0  # rows per living window from which on the file is written anew
 
@@ -149,6 +148,8 @@ class Dense:
         return total - done
 
     def _embed(self, catalog: Catalog, lock: Lock, rowids: list[int]) -> bool:
+        from mdmem.index.rows import embed_text
+
         embedder, stored = self.embedder(), self.vectors()
         if embedder is None or stored is None:
             return False

@@ -9,14 +9,15 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mdmem.index.analyzer import tokens
-from mdmem.index.catalog import Catalog, listed
-from mdmem.index.fold_in import Tell
-from mdmem.index.rows import ALIAS, ID, STEM
+from mdmem.index.catalog import ALIAS, ID, STEM, Catalog, listed
 from mdmem.index.segment import Row
 from mdmem.index.text import TextIndex
+
+if TYPE_CHECKING:
+    from mdmem.index.changes import Tell
 
 OVERLAY = 64  # windows that may wait in the queue; more are written
 BATCH = 2_000  # windows in one commit

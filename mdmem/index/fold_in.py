@@ -9,22 +9,21 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from mdmem.clock import UTC, stamp
 from mdmem.errors import MdmemError, NotFound
-from mdmem.index.catalog import Catalog, listed
-from mdmem.index.changes import Changes, Seen, Source, source_for, time_ns
+from mdmem.index.catalog import PATH, Catalog, listed
+from mdmem.index.changes import Changes, Seen, Source, Tell, source_for, time_ns
 from mdmem.index.edges import resolve_again, store_edges, target_key
-from mdmem.index.rows import PATH, NoteRow, row_of
+from mdmem.index.rows import NoteRow, row_of
 from mdmem.notes.names import fold
 from mdmem.notes.note import Note
 from mdmem.notes.scan import FileStat, twins
 
-Tell = Callable[[int, int, str], None]
 BATCH_SECONDS = 0.5  # how long one transaction may take others' turn
 PENDING, COMMIT, FILE, FIELD = "pending", "commit", "file", "field"
 

@@ -12,26 +12,25 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mdmem.errors import Locked, UsageError
-from mdmem.index import edges, resolve, rows, windows
+from mdmem.errors import Locked, MdmemError, UsageError
 from mdmem.index.catalog import Catalog, CatalogDamaged
-from mdmem.index.changes import Known, Source, source_for
-from mdmem.index.dense import Dense, VectorsDamaged
-from mdmem.index.edges import Neighbour, Step
+from mdmem.index.changes import Known, Source, Tell, source_for
 from mdmem.index.flush import flush, overlay, queue_all, queued
-from mdmem.index.fold_in import Tell
 from mdmem.index.refresh import Refreshed, index_lock, refresh, sources_of
 from mdmem.index.score import Corpus, TextHits
 from mdmem.index.text import TextIndex, TextIndexDamaged, query_words
+from mdmem.index.versions import PARSER, WINDOWS
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from mdmem.index.asof import View
+    from mdmem.index.dense import Dense
+    from mdmem.index.edges import Neighbour, Step
     from mdmem.index.home import Home
 
 PARTS = ("all", "catalog", "text", "vectors")
-HEADER = {"parser": rows.VERSION, "windows": windows.VERSION}
+HEADER = {"parser": PARSER, "windows": WINDOWS}
 EMBED_SECONDS = 0.5  # what a command that did not ask for more spends on vectors
 
 T = TypeVar("T")
@@ -49,7 +48,6 @@ class Index:
         self.mutex = threading.RLock()
         self.locked = False
         self.known = Known()
-        self.dense = Dense(store.config, self.state_dir)
         self._catalog: Catalog | None = None
         self._text: TextIndex | None = None
         self._fresh = False
@@ -61,6 +59,13 @@ class Index:
     def sources(self) -> list[Source]:
         """The trees of notes that are indexed."""
         return sources_of(self.store)
+
+    @cached_property
+    def dense(self) -> Dense:
+        """The vectors; loaded on first use, since a search by words does without."""
+        from mdmem.index.dense import Dense
+
+        return Dense(self.store.config, self.state_dir)
 
     @property
     def catalog(self) -> Catalog:
@@ -97,7 +102,8 @@ class Index:
         self._text = None
         self._view = None
         self.known.forget()
-        self.dense.forget()
+        if "dense" in self.__dict__:
+            self.dense.forget()
 
     @property
     def text(self) -> TextIndex:
@@ -120,7 +126,7 @@ class Index:
             self.start_text()
             return flush(self.catalog, self.text, deadline, tell)
 
-    def clear_vectors(self, error: VectorsDamaged | None = None) -> str:
+    def clear_vectors(self, error: MdmemError | None = None) -> str:
         """Delete the vectors; returns the notice. They are made again by the following commands."""
         import shutil
 
@@ -251,6 +257,8 @@ class Index:
         """Return (window rowid, cosine), best first, among the notes in `allowed`. `query`: a question, or its vector.
 
         Empty when there is no model or nothing is embedded yet."""
+        from mdmem.index.vectors import VectorsDamaged
+
         with self.mutex:
             self._ensure()
             vector = self.dense.question(query) if isinstance(query, str) else query
@@ -264,6 +272,8 @@ class Index:
 
     def cosines(self, query: Any, wanted: Sequence[int]) -> dict[int, float]:
         """Return {window rowid: cosine} of the windows in `wanted` that have a vector; `query` as in vector_search."""
+        from mdmem.index.vectors import VectorsDamaged
+
         with self.mutex:
             vector = self.dense.question(query) if isinstance(query, str) else query
             if vector is None:
@@ -274,7 +284,7 @@ class Index:
                 self._lost_vectors(error)
                 return {}
 
-    def _lost_vectors(self, error: VectorsDamaged) -> None:
+    def _lost_vectors(self, error: MdmemError) -> None:
         if self.rebuilds and error.code != "vectors_unreadable":
             self.notices.append(self.clear_vectors(error))
         else:
@@ -286,12 +296,16 @@ class Index:
         """Return the row of `notes` for an id, the start of one, a path, a title, a file name or an alias.
 
         Knows no scopes: a command for an agent asks `recall.select.note_by`. Raises NotFound, Ambiguous."""
+        from mdmem.index import resolve
+
         with self.mutex:
             self._ensure()
             return self._mended(lambda: resolve.note_by(self.catalog, reference, among))
 
     def path_of_id(self, identity: str) -> str | None:
         """Return the path of the store's note with exactly this id, or None."""
+        from mdmem.index import resolve
+
         with self.mutex:
             self._ensure()
             return self._mended(lambda: resolve.path_of_id(self.catalog, identity))
@@ -314,6 +328,8 @@ class Index:
         among: Collection[int] | None = None,
     ) -> list[Neighbour]:
         """Return the notes within `depth` edges of one or some notes (rowids); see edges.neighbours."""
+        from mdmem.index import edges
+
         start = [notes] if isinstance(notes, int) else list(notes)
         with self.mutex:
             self._ensure()
@@ -329,6 +345,8 @@ class Index:
         among: Collection[int] | None = None,
     ) -> tuple[Step, ...] | None:
         """Return the edges of a shortest way between two notes (rowids), or None."""
+        from mdmem.index import edges
+
         with self.mutex:
             self._ensure()
             return self._mended(lambda: edges.path_between(self.catalog, start, end, depth, direction, rel, among))

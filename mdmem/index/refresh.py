@@ -18,13 +18,12 @@ from mdmem.errors import Locked
 from mdmem.index import changes as looking
 from mdmem.index.catalog import Catalog
 from mdmem.index.changes import Changes, Seen, Source
-from mdmem.index.dates import settle_dates
-from mdmem.index.dense import VectorsDamaged
 from mdmem.index.flush import OVERLAY, queued
-from mdmem.index.fold_in import Folded, Tell, fold_in, put_remarks, put_twins
 from mdmem.locks import FileLock
 
 if TYPE_CHECKING:
+    from mdmem.index.changes import Tell
+    from mdmem.index.fold_in import Folded
     from mdmem.index.home import Home
     from mdmem.index.index import Index
 
@@ -95,6 +94,8 @@ def refresh(
     remarks_differ = paths is None and not _same_remarks(catalog, seen)
     waiting = queued(catalog)
     if changes or remarks_differ or waiting[1] > OVERLAY or not index.text.exists():
+        from mdmem.index.fold_in import fold_in
+
         try:
             with index_lock(index, wait_s):
                 # Another process may have done it meanwhile.
@@ -142,6 +143,9 @@ def _after(
     tell: Tell | None,
     out: Refreshed,
 ) -> None:
+    from mdmem.index.dates import settle_dates
+    from mdmem.index.fold_in import put_remarks, put_twins
+
     out.added, out.changed = len(folded.added), len(folded.changed)
     out.removed, out.renamed = len(folded.removed), len(folded.renamed)
     out.pending_notes = folded.left
@@ -161,19 +165,23 @@ def _after(
 
 
 def _embed(index: Index, catalog: Catalog, budget_s: float | None, tell: Tell | None, out: Refreshed) -> None:
-    """Fill vectors; nothing that goes wrong here stops a search by words."""
+    """Fill vectors; nothing that goes wrong here stops a search by words. With no time for it, nothing is loaded."""
+    if budget_s is not None and budget_s <= 0:
+        last = catalog.meta("pending") or ""
+        out.pending_vectors = int(last.rpartition("=")[2] or 0)
+        return
+    from mdmem.index.vectors import VectorsDamaged
+
+    deadline = None if budget_s is None else time.monotonic() + budget_s
     try:
-        if budget_s is None or budget_s > 0:
-            deadline = None if budget_s is None else time.monotonic() + budget_s
+        try:
             out.pending_vectors = index.dense.fill(catalog, lambda: index_lock(index, 10.0), deadline, tell)
-        else:
-            out.pending_vectors = index.dense.pending(catalog)
-    except VectorsDamaged as error:
-        if error.code == "vectors_unreadable" or not index.rebuilds:
-            out.notices.append(f"{error}; searching by words only")
-            return
-        out.notices.append(index.clear_vectors(error))
-        out.pending_vectors = index.dense.pending(catalog)
+        except VectorsDamaged as error:
+            if error.code == "vectors_unreadable" or not index.rebuilds:
+                out.notices.append(f"{error}; searching by words only")
+                return
+            out.notices.append(index.clear_vectors(error))
+            out.pending_vectors = index.dense.fill(catalog, lambda: index_lock(index, 10.0), deadline, tell)
     except Locked:
         out.busy = True
     except OSError as error:

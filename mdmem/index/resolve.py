@@ -6,9 +6,8 @@ import sqlite3
 from collections.abc import Collection
 
 from mdmem.errors import Ambiguous, NotFound
-from mdmem.index.catalog import Catalog, listed
+from mdmem.index.catalog import ID, Catalog, listed
 from mdmem.index.edges import look_up, target_key
-from mdmem.index.rows import ID
 
 SHORTEST = 4  # characters of an id's beginning
 

@@ -10,16 +10,12 @@ from typing import Any
 
 from mdmem.clock import read_stamp, stamp
 from mdmem.index import windows
-from mdmem.index.edges import Edge, clean, edges_of
+from mdmem.index.catalog import ALIAS, ID, PATH, STEM, TITLE, clean
+from mdmem.index.links import Edge, edges_of
 from mdmem.notes.markdown import inline_tags
 from mdmem.notes.names import fold
 from mdmem.notes.note import Note
 
-# A change of what is read from a note builds the catalog again.
-VERSION = 2
-
-# How a name stands for a note; the first that fits wins.
-ID, PATH, STEM, TITLE, ALIAS = range(5)
 _DATES = ("due", "expires", "valid_from", "valid_until")
 _TEXTS = ("category", "summary", "scope", "agent", "device", "session", "status", "priority", "tier", "fact_key")
 

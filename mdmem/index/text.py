@@ -19,9 +19,10 @@ from mdmem.errors import MdmemError
 from mdmem.index import analyzer
 from mdmem.index.score import Corpus, Settings, TextHits
 from mdmem.index.segment import VERSION, Damaged, FileSegment, Row, Segment, memory
+from mdmem.index.versions import ANALYZER
 
 MANIFEST = "segments.json"
-HEADER = {"format": 1, "segment": VERSION, "analyzer": analyzer.VERSION}
+HEADER = {"format": 1, "segment": VERSION, "analyzer": ANALYZER}
 MERGE_AT = 8  # segments of about one size are merged when there are so many of them
 HOT = 2_000  # windows that a commit on the hot path may rewrite
 _TRIES = 4

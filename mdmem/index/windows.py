@@ -16,8 +16,6 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-# Part of the fingerprint of each vector: a change cuts and embeds again.
-VERSION = 2
 WORDS = 160
 CJK = 260
 TOKENS = 380

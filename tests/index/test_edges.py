@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from conftest import write  # type: ignore[import-not-found]
 
-from mdmem.index.edges import edges_of
 from mdmem.index.index import Index
+from mdmem.index.links import edges_of
 from mdmem.notes.note import load
 from mdmem.store import Store
 

@@ -430,7 +430,7 @@ def test_i12_a_new_model_embeds_again_and_words_go_on(root: Path, opened: Opened
     for fingerprint, dims in (("fake2", 32), ("fake1", 64)):
         embedder.fingerprint, embedder.dims = fingerprint, dims
         index = opened().index
-        assert index.refresh(embed_budget_s=0.0).pending_vectors == 5
+        assert index.dense.pending(index.catalog) == 5
         assert index.vector_search("walrus") == [] and len(found(index, "walrus")) == 5
         assert index.refresh(embed_budget_s=None).pending_vectors == 0
         assert len(index.vector_search("walrus")) == 5
