@@ -38,14 +38,17 @@ bodies = st.lists(pieces, max_size=150).map(lambda parts: "".join(part.replace("
 
 
 def covered(body: str, windows: list[Window]) -> int:
-    """Return how far the windows, in order and without a gap, cover the body (spaces apart)."""
-    whole, start, end = squeezed(body), 0, 0
+    """Return how far the windows, in order and without a gap, cover the body (spaces apart).
+
+    A text that stands more than once may be any of its occurrences: all ways to lay the windows are followed."""
+    whole = squeezed(body)
+    ways = {(0, 0)}
     for window in windows:
         text = squeezed(window.text)
-        start = whole.find(text, start)
-        assert 0 <= start <= end <= start + len(text)
-        end = start + len(text)
-    return end
+        places = [place for place in range(len(whole) - len(text) + 1) if whole.startswith(text, place)]
+        ways = {(at, max(end, at + len(text))) for at in places for start, end in ways if start <= at <= end}
+        assert ways, window
+    return max(end for _, end in ways)
 
 
 @given(bodies)
