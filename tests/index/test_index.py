@@ -164,14 +164,21 @@ def test_f31_a_unique_word_at_byte_200_000_is_found(root: Path, opened: Opened) 
     assert found(opened().index, "quixotry") == ["long.md"]
 
 
-def test_f34_a_huge_file_is_cut_with_a_message(root: Path, opened: Opened) -> None:
-    (root / "table.md").write_text("firstword\n" + "| a | b |\n" * 430_000 + "lastword\n")
+@pytest.mark.parametrize("limit", [200_000, pytest.param(0, marks=pytest.mark.nightly)])
+def test_f34_a_huge_file_is_cut_with_a_message(root: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    from mdmem.notes import folder, scan
+
+    if limit:
+        monkeypatch.setattr(folder, "MAX_BYTES", limit)
+        monkeypatch.setattr(scan, "MAX_BYTES", limit)
+    rows = folder.MAX_BYTES // 10 + 5_000
+    (root / "table.md").write_text("firstword\n" + "| a | b |\n" * rows + "lastword\n")
     index = opened().index
     out = index.refresh(embed_budget_s=0.0)
     assert any("table.md" in text for text in out.notices)
     row = index.note_by("table.md")
-    assert row["state"] == "cut" and 0 < row["cut"] < 6_000_000
-    assert found(index, "firstword") == ["table.md"]
+    assert row["state"] == "cut" and 0 < row["cut"] <= folder.MAX_BYTES
+    assert found(index, "firstword") == ["table.md"] and found(index, "lastword") == []
 
 
 def test_f36_the_whole_body_is_indexed_and_the_block_decides(root: Path, opened: Opened) -> None:
