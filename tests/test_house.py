@@ -16,6 +16,8 @@ LEVEL["doctor"] = 3
 LEVEL.update(dict.fromkeys(("memory", "team", "graph", "recall", "warm", "install"), 3))
 LEVEL.update(dict.fromkeys(("cli", "hooks", "mcp", "web"), 4))
 LEVEL["__main__"] = 5
+# A command that does nothing but start another face.
+STARTS = {("cli/cmd_mcp.py", "mcp"), ("cli/cmd_web.py", "web")}
 
 
 def imports() -> list[tuple[str, str, str]]:
@@ -40,7 +42,7 @@ def imports() -> list[tuple[str, str, str]]:
 def test_imports_point_down() -> None:
     wrong = []
     for file, room, target in imports():
-        if target in ("__version__", room):
+        if target in ("__version__", room) or (file, target) in STARTS:
             continue
         if target not in LEVEL:
             wrong.append(f"{file}: unknown room {target}")
