@@ -20,7 +20,7 @@ from mdmem.errors import Locked, MdmemError
 from mdmem.locks import FileLock
 from mdmem.repo.git import Git, GitFailed
 from mdmem.repo.state import LOCKED
-from mdmem.repo.stream import DURABLE, Moved, NewCommit, Signature, message_text, write_commit
+from mdmem.repo.stream import DURABLE, Moved, NewCommit, Signature, message_text, write_blobs, write_commit
 from mdmem.repo.survey import Pending, pending
 
 __all__ = ["Committed", "Pending", "commit_lock", "commit_paths", "pending", "remembered", "with_patience"]
@@ -28,6 +28,7 @@ __all__ = ["Committed", "Pending", "commit_lock", "commit_paths", "pending", "re
 Sleep = Callable[[float], None]
 T = TypeVar("T")
 FALLBACK = ("mdmem", "mdmem@localhost")
+_MANY = 100  # from here on blobs go into a pack
 _PATHS_ON_A_LINE = 200  # more than these are asked for without naming them: the command line has a limit
 
 
@@ -161,6 +162,9 @@ class Attempt:
         """Put the paths' content on disk into the index; returns {path: why not} for those that git refuses."""
         bad = {path: why for path in paths if (why := _unfit(self.git.top / path))}
         good = [path for path in paths if path not in bad]
+        if len(good) > _MANY:
+            # The index finds these objects stored already; one by one, each would be a file with a wait for the disk.
+            write_blobs(self.git, (data for path in good if (data := _content(self.git.top / path)) is not None))
         args = (*DURABLE, "update-index", "--add", "--remove", "-z", "--stdin")
         groups = [good] if good else []
         while groups:
@@ -202,6 +206,14 @@ class Attempt:
         else:
             raise GitFailed("git diff-index failed", why=done.err.strip(), status=done.code, err=done.err)
         return found, done.code == 0
+
+
+def _content(path: Path) -> bytes | None:
+    """Return a file's bytes, None where there are none to read; git will say why."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
 
 
 def _unfit(path: Path) -> str:

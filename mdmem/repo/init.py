@@ -54,4 +54,16 @@ def clone(url: str, folder: Path, *, timeout: float = 600.0) -> Cloned:
         error.message = f"{safe_text(url)} could not be cloned"
         raise
     git = Git(folder)
+    if git.rev("HEAD") is None:
+        _check_out_something(git)
     return Cloned(git, git.rev("HEAD") is None)
+
+
+def _check_out_something(git: Git) -> None:
+    """Check out the remote's branch where its HEAD names one that is not there (a bare repository made with another
+    default branch than ours)."""
+    listed = git.run("for-each-ref", "--format=%(refname)", "refs/remotes/origin/", read=True).text().splitlines()
+    names = [ref.removeprefix("refs/remotes/origin/") for ref in listed if not ref.endswith("/HEAD")]
+    wanted = next((name for name in ("main", "master") if name in names), names[0] if names else "")
+    if wanted:
+        git.run("checkout", "--quiet", "-B", wanted, "--track", f"refs/remotes/origin/{wanted}", timeout=300)

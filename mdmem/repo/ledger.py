@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from mdmem.notes.note import load
 from mdmem.repo.git import Git
+from mdmem.repo.moves import same_id_line
 from mdmem.repo.own import is_note
 from mdmem.repo.tree import Contents, Delta, Item
 
@@ -46,7 +47,7 @@ def lost_in(delta: Mapping[str, Delta], contents: Contents, moved: Mapping[str, 
     contents.fetch([d.new for d in notes.values() if d.old is not None])
     had: dict[str, str] = {}
     for path, d in notes.items():
-        if d.old is None or _same_id_line(d, contents):
+        if d.old is None or same_id_line(d, contents):
             continue
         names = _names(contents, path, d.old)
         if names is not None:
@@ -70,16 +71,6 @@ def lost_in(delta: Mapping[str, Delta], contents: Contents, moved: Mapping[str, 
         if key.startswith("path:") and where is not None and where in delta and delta[where].new is not None:
             lost.discard(key)
     return lost
-
-
-_ID_LINE = re.compile(rb"(?m)^[ \t]*id[ \t]*:.*$")
-
-
-def _same_id_line(change: Delta, contents: Contents) -> bool:
-    """Return whether a file that was only edited names the same id, without parsing it."""
-    if change.old is None or change.new is None or not (change.old.regular and change.new.regular):
-        return False
-    return _ID_LINE.findall(contents.of(change.old)) == _ID_LINE.findall(contents.of(change.new))
 
 
 def unaccounted(contents: Contents, base: str, sides: tuple[str, str], merged: str, moved: Mapping[str, str]) -> set[str]:

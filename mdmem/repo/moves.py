@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -31,6 +32,16 @@ def note_id(contents: Contents, path: str, item: Item | None) -> str | None:
     if item is None or not item.regular or not is_note(path):
         return None
     return load(path, contents.of(item)).id
+
+
+_ID_LINE = re.compile(rb"(?m)^[ \t]*id[ \t]*:.*$")
+
+
+def same_id_line(change: Delta, contents: Contents) -> bool:
+    """Return whether a file that was only edited names the same id, without parsing it."""
+    if change.old is None or change.new is None or not (change.old.regular and change.new.regular):
+        return False
+    return _ID_LINE.findall(contents.of(change.old)) == _ID_LINE.findall(contents.of(change.new))
 
 
 def follow(delta: dict[str, Delta], contents: Contents, likeness: Callable[[], dict[str, str]]) -> Side:
@@ -64,7 +75,7 @@ def _break_swaps(delta: dict[str, Delta], contents: Contents, gone: dict[str, It
     changed = [
         (path, d.old, d.new, note_id(contents, path, d.old), note_id(contents, path, d.new))
         for path, d in delta.items()
-        if d.old is not None and d.new is not None
+        if d.old is not None and d.new is not None and is_note(path) and not same_id_line(d, contents)
     ]
     changed = [row for row in changed if row[3] and row[4] and row[3] != row[4]]
     if not changed:

@@ -178,13 +178,13 @@ class _Run:
         refs = exchange.known(self.git, self.branch, upstream)
         head = refs.head
         self._not_rewritten(upstream, tip, refs)
+        if tip is None:
+            self._first_push(upstream, head)
         if head is None:
             if tip is not None:
                 hint = f"git pull {upstream.remote} {upstream.branch}"
                 raise Refusal("no commit here, but a remote with commits", why=upstream.branch, hint=hint)
             return exchange.Pushed("ok")
-        if tip is None:
-            self._first_push(upstream)
         with Contents(self.git) as contents:
             target = self._target(head, tip, contents)
             self._valves(head, tip, target, contents)
@@ -233,12 +233,14 @@ class _Run:
             hint=f"git log {exchange.seen_ref(upstream)} shows the old history; mdmem sync --join keeps both",
         )
 
-    def _first_push(self, upstream: Upstream) -> None:
-        if self.mode != "dedicated" or upstream.configured or self.options.join:
+    def _first_push(self, upstream: Upstream, head: str | None) -> None:
+        if self.mode != "dedicated" or (upstream.configured and head is not None) or self.options.join:
             return
         others = exchange.other_branches(self.git, upstream, self.options.timeout)
         if others:
             hint = f"git branch -m {others[0]}, then mdmem sync; or mdmem sync --join for a branch of its own"
+            if head is None:
+                hint = f"git switch {others[0]}"
             raise Refusal(f"the remote has no branch {upstream.branch}", why="it has " + ", ".join(others[:5]), hint=hint)
 
     def _target(self, head: str, tip: str | None, contents: Contents) -> str:

@@ -206,6 +206,19 @@ def test_an_unreadable_file_does_not_hold_back_others(repo: Path, sh: Sh) -> Non
     assert done.failed == ("c.md",) and head_files(repo, sh) == ["a.md", "b.md", "d.md"]
 
 
+def test_many_paths_become_one_pack(repo: Path, sh: Sh) -> None:
+    names = [f"d/{number}.md" for number in range(150)]
+    (repo / "d").mkdir()
+    for name in names:
+        (repo / name).write_text(f"note {name}\n")
+    (repo / "a.md").unlink()
+    loose = int(sh(repo, "count-objects").split()[0])
+    assert commit(repo, *names, "a.md").done
+    assert head_files(repo, sh) == sorted(names) and sh(repo, "status", "--porcelain") == ""
+    assert int(sh(repo, "count-objects").split()[0]) - loose < 10
+    sh(repo, "fsck", "--strict")
+
+
 def test_links_and_folders_are_left_out(repo: Path, sh: Sh, tmp_path: Path) -> None:
     (repo / "link.md").symlink_to(tmp_path / "secret")
     (repo / "2026-01-01.md").mkdir()

@@ -64,6 +64,15 @@ def test_a_clone_of_an_empty_remote_is_empty(tmp_path: Path, sh: Sh) -> None:
     assert up and (up.remote, up.branch) == ("origin", "main")
 
 
+def test_a_remote_whose_head_names_no_branch_is_checked_out_all_the_same(repo: Path, tmp_path: Path, sh: Sh) -> None:
+    sh(tmp_path, "init", "-q", "--bare", "-b", "trunk", "r.git")
+    sh(repo, "push", "-q", str(tmp_path / "r.git"), "main")
+    done = clone(str(tmp_path / "r.git"), tmp_path / "c")
+    assert not done.empty and done.git.state().branch == "main" and (tmp_path / "c" / "a.md").exists()
+    up = remotes.upstream_of(done.git, "main")
+    assert up and up.configured
+
+
 def test_a_failed_clone_leaves_nothing_and_shows_no_credential(tmp_path: Path) -> None:
     with pytest.raises(MdmemError) as caught:
         clone("https://bob:s3cr3t@127.0.0.1:9/x.git", tmp_path / "c")
