@@ -6,9 +6,13 @@ never the value.
 
 from __future__ import annotations
 
-from mdmem.notes.secret_assign import find_assigned
+from bisect import bisect_left
+
+from mdmem.notes.secret_assign import find_keywords
+from mdmem.notes.secret_chinese import find_chinese
 from mdmem.notes.secret_headers import find_headers, find_options
 from mdmem.notes.secret_markup import find_blocks, find_private, find_urls
+from mdmem.notes.secret_random import find_hashes, find_phrases, find_random
 from mdmem.notes.secret_shapes import Span, find_keys, runs
 
 ALLOW = "mdmem:allow-secret"
@@ -97,9 +101,14 @@ def spans(text: str) -> list[Span]:
         *find_urls(text, low),
         *find_headers(text, low),
         *find_options(text, low),
-        *find_assigned(text, low, keylike),
+        *find_keywords(text, low, keylike),
+        *find_chinese(text),
+        *find_hashes(text, keylike),
+        *find_phrases(text, low),
     ]
-    return _joined(found)
+    found = _joined(found)
+    # What only looks random gives way to what is known.
+    return _joined([*found, *(span for span in find_random(text, keylike) if not _touches(found, span))])
 
 
 def _joined(found: list[Span]) -> list[Span]:
@@ -112,6 +121,13 @@ def _joined(found: list[Span]) -> list[Span]:
         else:
             out.append((start, end, kind))
     return out
+
+
+def _touches(found: list[Span], span: Span) -> bool:
+    """Return whether `span` overlaps one of `found`, which is in order and without overlap."""
+    place = bisect_left(found, (span[0],))
+    near = found[max(0, place - 1) : place + 1]
+    return any(start < span[1] and end > span[0] for start, end, _ in near)
 
 
 def _replaced(text: str, found: list[Span]) -> str:

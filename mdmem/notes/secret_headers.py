@@ -10,7 +10,7 @@ from mdmem.notes.secret_words import WORDS, code, hexadecimal, mixed, placeholde
 
 _AUTHORIZATION = (
     r"(?i)authorization\\{0,3}[\"'`\])]{0,3}[ \t]{0,4}[:=,][ \t]{0,4}[bfru]{0,2}\\{0,3}[\"'`]?[ \t]{0,4}"
-    r"(?P<scheme>(?:bearer|basic|token|digest|apikey|api-key|negotiate|key|oauth|ntlm|jwt|hawk|bot|client-id)"
+    r"(?P<scheme>(?:bearer|basic|token|apikey|api-key|negotiate|key|oauth|ntlm|jwt|hawk|bot|client-id)"
     r"(?:[ \t:=]{1,4}|%20|\+)[\"']?)?"
     r"(?P<value>[^\s\"'`,\\<]{1,4000}|<[^>\s]{1,80}>?)"
 )
@@ -34,11 +34,18 @@ def find_headers(text: str, low: bytes) -> Iterator[Span]:
             match = compiled(expression).match(text, at) if low.startswith(rest, end) else None
             if match:
                 value = match["value"].rstrip(".;:)}]")
+                if trigger == b"auth" and value.lower() == "digest":
+                    yield from _digest(text, match.end())
                 last = match.start("value") + len(value)
                 if _credential(text, trigger, match, value, last):
                     yield match.start("value"), last, "auth-header"
                     end = last
             at = low.find(trigger, end)
+
+
+def _digest(text: str, at: int) -> Iterator[Span]:
+    for part in compiled(r"(?i)(?:response|nonce|cnonce|opaque)=[\"']?([^\"',\s]{8,})").finditer(text, at, at + 1000):
+        yield part.start(1), part.end(1), "auth-header"
 
 
 def cookie_values(text: str, at: int) -> Generator[Span, None, int]:

@@ -8,7 +8,7 @@ from mdmem.notes.secret_words import PROSE, WORDS, code, hexadecimal, mixed, pla
 # How sure a keyword is: a password, something that may be a token, any kind of key.
 STRONG, MEDIUM, WEAK = "strong", "medium", "weak"
 CAP = 400
-_OPEN = r"(?:[bfru]{0,2}|@|\$)(\\{0,7})(\"\"\"|'''|[\"'`“‘「『])"
+_OPEN = r"(?:!!(?:str|binary)[ \t]+)?(?:[\[({][ \t]{0,4})?(?:[bfru]{0,2}|@|\$)(\\{0,7})(\"\"\"|'''|[\"'`“‘「『])"
 _CLOSE = {"“": "”", "‘": "’", "「": "」", "『": "』"}
 # A bare value ends at white space, at Chinese text, and where punctuation belongs to what surrounds it.
 _BARE = (
@@ -37,7 +37,8 @@ def read_value(text: str, at: int) -> tuple[int, int, bool] | None:
             while last > first and text[last - 1] in "\r\n \t":
                 last -= 1
         return (first, last, True) if last > first else None
-    bare = compiled(_BARE + f"{{1,{CAP}}}").match(text, at)
+    typed = compiled(r"!!(?:str|binary)[ \t]{1,4}").match(text, at)
+    bare = compiled(_BARE + f"{{1,{CAP}}}").match(text, typed.end() if typed else at)
     if bare is None:
         return None
     first, last = bare.span()
@@ -49,7 +50,7 @@ def read_value(text: str, at: int) -> tuple[int, int, bool] | None:
     return (first, first + len(value), False) if value else None
 
 
-_PATH = r"(?i)(?:https?|file|git|ssh)://|(?:~|\.{1,2})?/(?:[\w.\-]+/)+[\w.\-]*$|(?:~|\.{1,2})/[\w.\-]+$|[a-z]:\\\w"
+_PATH = r"(?i)(?:https?|file|git|ssh)://|(?:~|\.{1,2})?/(?:[\w.\-]+/)+[\w.\-]*$|(?:~|\.{1,2})/[\w.\-]+$|/[a-z]+$|[a-z]:\\\w"
 _DIRECT = frozenset(("eq", "colon", "typed", "comma", "pair", "deeper", "below", "tag", "option"))
 
 
@@ -66,16 +67,16 @@ def is_secret(text: str, first: int, last: int, quoted: bool, strength: str, how
     line_end = text.find("\n", last, last + 200)
     after = text[last : line_end if line_end >= 0 else last + 200]
     plain = value.strip().strip("*_.,;:!?()[]{}\"'`").lower()
-    if placeholder(value) or plain in WORDS or (not plain and len(value) < 4):
+    if placeholder(value) or plain in WORDS or (len(value) < 4 and not any(c.isalnum() for c in value)):
         return False
     if not quoted and (how == "arrow" or code(value, after)):
         return False
     if compiled(_PATH).match(value):
         return False
     rest = after.strip()
-    alone = not rest or rest[0] in ",;}])|#\"'`<&\\" or rest.startswith(("//", "--", "||"))
+    alone = not rest or rest[0] in ",;.}])|#\"'`<&\\" or rest.startswith(("//", "--", "||"))
     if strength == "pin":
-        return how in ("eq", "colon", "deeper") and compiled(r"\d{4,8}$").match(value) is not None
+        return how in ("eq", "colon", "deeper", "say") and alone and compiled(r"\d{4,8}$").match(value) is not None
     if strength == WEAK:
         return how in _DIRECT and random_like(value, 16)
     if strength == "signature":
@@ -86,14 +87,15 @@ def is_secret(text: str, first: int, last: int, quoted: bool, strength: str, how
     if " " in value:
         words = value.split()
         prose = len(words) > 8 or any(word.strip(".,!?:;").lower() in PROSE for word in words)
-        return quoted and strength == STRONG and not prose and how not in ("call", "space")
+        return quoted and strength == STRONG and not prose and how not in ("call", "space", "comma", "bar")
     if compiled(r"\d{1,3}[a-z]{0,2}$").match(value):
         return False
     if strength == "secret":
         if hexadecimal(value):
             return True
         several = len(compiled(r"[-_./:]").split(value)) > 1
-        if worded(value) and (several or not alone or how not in ("eq", "typed", "option", "pair")):
+        direct = how in ("eq", "typed", "option", "pair") or (how == "colon" and (quoted or len(value) > 5))
+        if worded(value) and (several or not alone or not direct):
             return False
         if how == "space" and not random_like(value, 16):
             return False
@@ -113,7 +115,8 @@ def _strong(value: str, quoted: bool, how: str, alone: bool) -> bool:
     if how in ("comma", "call", "bar"):
         return mixed(value)
     if how == "say":
-        return mixed(value) or (quoted and not worded(value)) or (quoted and alone)
+        number = value.isdigit() and 4 <= len(value) <= 12 and alone
+        return number or mixed(value) or (quoted and (alone or not worded(value)))
     if how == "space":
         return mixed(value) and (quoted or compiled(r"\d").search(value) is not None)
     return False

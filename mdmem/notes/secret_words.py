@@ -36,7 +36,7 @@ WORDS = _set(
     vault via void was weak we were what when where which while who will with without word words would wrong yes you
     your agent client server service session cookie header headers body request response data json yaml xml html page
     button label form login logout signin signup hash salt bcrypt scrypt argon2 pbkdf2 plaintext plain length minimum
-    maximum policy rule rules limit count size inherit always once next previous current first last node root admin
+    maximum policy rule rules limit count size inherit always once next previous current first last node
     1password bitwarden lastpass keepass keychain undisclosed local remote global oauth oauth2 jwt saml oidc sso ldap mfa"""
 )
 # In a quoted text of several words: the words of a label or a message, not of a pass phrase.
@@ -90,8 +90,10 @@ def code(value: str, after: str) -> bool:
 
 def worded(value: str) -> bool:
     """Return whether `value` is made of words and small numbers: a name, a path, a model, a date, a version."""
-    parts = [part for part in compiled(r"[-_./:+@,\\ ]+").split(value) if part]
+    parts = [part for part in compiled(r"[-_./:+,\\ ]+").split(value) if part]
     names = compiled(_NAMES)
+    if compiled(r"@?[\w.\-/]+@(?:[\w\-]+\.)+[A-Za-z]{2,}$|@?[\w.\-]+(?:/[\w.\-]+)?@v?\d+(?:\.\d+)+").match(value):
+        return True  # an address, a package and its version
     if all((part.isdigit() and len(part) <= 8) or (len(part) <= 24 and names.match(part)) for part in parts):
         return True
     short = compiled(r"[A-Za-z]{0,15}\d{0,8}$|\d{1,8}[A-Za-z]{1,2}$")

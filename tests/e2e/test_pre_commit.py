@@ -96,6 +96,7 @@ def test_try_repo(notes: Path, hooks: Path) -> None:
 
 def test_the_index_is_refreshed_after_a_merge(notes: Path, hooks: Path) -> None:
     configure(notes, hooks, "mdmem-index")
+    git(notes, "commit", "-qm", "configuration")
     run(notes, "install", "-t", "post-merge", "-t", "post-checkout")
     git(notes, "checkout", "-qb", "side")
     (notes / "new.md").write_text("# Zebra crossing\n")

@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 from mdmem.notes.redact import Finding, redact, scan
-from tests.notes.redact_probes import CAUGHT, KEPT, fill
+from tests.notes import redact_probes, redact_probes_more
+from tests.notes.redact_probes import fill
+
+CAUGHT = redact_probes.CAUGHT + redact_probes_more.CAUGHT
+KEPT = redact_probes.KEPT + redact_probes_more.KEPT
 
 KEY = "AKIA" + "A1B2C3D4E5F6G7H8"
 

@@ -12,7 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mdmem.notes.redact import redact, scan, spans
-from tests.notes.redact_probes import CAUGHT, KEPT, fill
+from tests.notes import redact_probes, redact_probes_more
+from tests.notes.redact_probes import fill
+
+CAUGHT = redact_probes.CAUGHT + redact_probes_more.CAUGHT
+KEPT = redact_probes.KEPT + redact_probes_more.KEPT
 
 FRAGMENTS = (
     [fill(case[0]) for case in CAUGHT]
