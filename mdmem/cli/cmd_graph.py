@@ -24,6 +24,7 @@ BELOW: dict[str, tuple[str, str]] = {
 HIDDEN = {
     "check-blockers": BELOW["blockers"],
     "semantic-diff": BELOW["diff"],
+    "gen-handoff": ("mdmem.cli.cmd_handoff:command", ""),
 }
 
 

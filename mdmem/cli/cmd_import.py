@@ -25,9 +25,7 @@ from mdmem.cli.progress import progress
     "mdmem import ~/vault --dry-run --json",
     "mdmem import transcripts",
 )
-def command(
-    ctx: click.Context, source: str, path: str | None, type_: str, scope: str, dry_run: bool, as_json: bool
-) -> None:
+def command(ctx: click.Context, source: str, path: str | None, type_: str, scope: str, dry_run: bool, as_json: bool) -> None:
     """Bring markdown files in as notes: one file, or every file below a folder.
 
     Frontmatter is kept as it stands, secrets are taken out, ids stay. Doing it again changes nothing; a file that

@@ -139,9 +139,7 @@ def update(
 @json_option
 @click.pass_context
 @examples("mdmem task list", "mdmem task list --status blocked --json", "mdmem task list --mine")
-def list_(
-    ctx: click.Context, statuses: tuple[str, ...], everything: bool, mine: bool, limit: int, as_json: bool
-) -> None:
+def list_(ctx: click.Context, statuses: tuple[str, ...], everything: bool, mine: bool, limit: int, as_json: bool) -> None:
     """List tasks, the most urgent first."""
     store = open_store(ctx)
     gone = _say_lost(store)

@@ -32,6 +32,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "reply": ("mdmem.cli.cmd_message:reply", "Answer a message."),
     "ack": ("mdmem.cli.cmd_message:ack", "Mark a message as read."),
     "thread": ("mdmem.cli.cmd_message:thread", "Show a thread of messages."),
+    "handoff": ("mdmem.cli.cmd_handoff:command", "What whoever comes next should know."),
+    "log": ("mdmem.cli.cmd_log:command", "Log what was done, in one line."),
+    "sessions": ("mdmem.cli.cmd_sessions:command", "List sessions."),
+    "session": ("mdmem.cli.cmd_session:command", "One session, with its commits."),
+    "agents": ("mdmem.cli.cmd_agents:command", "Who was last seen where, on what."),
+    "heartbeat": ("mdmem.cli.cmd_heartbeat:command", "Say that you are at work."),
     "graph": ("mdmem.cli.cmd_graph:command", "What belongs to what and what waits for what."),
     "sync": ("mdmem.cli.cmd_sync:command", "Commit, merge with the remote, push."),
     "clone": ("mdmem.cli.cmd_clone:command", "Bring a store from elsewhere to this machine."),
@@ -62,6 +68,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 HIDDEN: dict[str, tuple[str, str]] = {
     "check-blockers": ("mdmem.cli.cmd_graph_blockers:command", ""),
     "semantic-diff": ("mdmem.cli.cmd_graph_diff:command", ""),
+    "gen-handoff": ("mdmem.cli.cmd_handoff:command", ""),
 }
 
 

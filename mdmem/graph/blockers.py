@@ -75,7 +75,11 @@ def _blocker(link: Link, known: dict[int, sqlite3.Row]) -> dict[str, Any]:
     if row is None:
         return {"rel": link.rel, "target": link.target, "state": link.state, "ended": False}
     ended = (row["status"] or "") in ENDED
-    return {"rel": link.rel, "target": name_of(row), "title": row["title"], "status": row["status"] or "", "ended": ended}
+    return {**_named(row), "rel": link.rel, "target": name_of(row), "ended": ended}
+
+
+def _named(row: sqlite3.Row) -> dict[str, Any]:
+    return {"id": name_of(row), "title": row["title"], "status": row["status"] or "", "scope": row["scope"] or ""}
 
 
 def _in_turn(start: int, waiting: Waits, known: dict[int, sqlite3.Row]) -> tuple[list[dict[str, Any]], bool]:
@@ -92,6 +96,6 @@ def _in_turn(start: int, waiting: Waits, known: dict[int, sqlite3.Row]) -> tuple
             if other in seen or row is None or (row["status"] or "") in ENDED:
                 continue
             seen.add(other)
-            out.append({"id": name_of(row), "title": row["title"], "status": row["status"] or "", "depth": depth + 1})
+            out.append({**_named(row), "depth": depth + 1})
             queue.append((other, depth + 1))
     return out, cycle

@@ -20,7 +20,7 @@ WAITING = ("blocked", "waiting")
 ENDED = ("done", "failed", "cancelled", "completed", "closed", "superseded", "forgotten", "archived")
 # Kinds that stand for something in the world of a team, as against records of what was said.
 THINGS = ("entity", "note", "task", "memory")
-_SHOWN = ("id", "path", "kind", "type", "title", "status", "priority", "updated")
+_SHOWN = ("id", "path", "kind", "type", "title", "status", "priority", "scope", "updated")
 
 
 def brief(row: sqlite3.Row) -> dict[str, Any]:

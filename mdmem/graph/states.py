@@ -43,7 +43,7 @@ class State:
 
     def brief(self) -> dict[str, str]:
         """Return the JSON form."""
-        return {name: getattr(self, name) for name in ("id", "path", "kind", "type", "title", "status", "priority", "updated")}
+        return {name: getattr(self, name) for name in _COLUMNS}
 
 
 def tree(store: Store, rev: str | None) -> dict[str, str]:

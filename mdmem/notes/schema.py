@@ -44,6 +44,7 @@ FIELDS: Final[dict[str, str]] = {
     **dict.fromkeys(("scope", "agent", "device", "source", "session"), "scalar"),
     "status": "status",
     **dict.fromkeys(("priority", "outcome"), "scalar"),
+    "claim": "smallest",  # `<moment> <agent@device>`: whoever claimed first
     **dict.fromkeys(EDGE_FIELDS, "set"),
     "created": "earliest",
     "updated": "latest",

@@ -75,12 +75,12 @@ def condition(filters: Filters, now: datetime) -> tuple[str, list[Any]]:
     return " AND ".join(parts) or "1", out
 
 
-def agent_scopes(store: Store) -> tuple[str, ...] | None:
-    """Return the scope patterns that this agent may read, None for all.
+def agent_scopes(store: Store, agent: str = "") -> tuple[str, ...] | None:
+    """Return the scope patterns that an agent (by default the one who asks) may read, None for all.
 
     `[agents.NAME] scopes` of the user's configuration decides; the store's own file may narrow it, never widen.
     """
-    name = store.identity.agent
+    name = agent or store.identity.agent
     mine = _patterns(store.config.user, name)
     theirs = _patterns(store.config.repository, name)
     if mine is None or theirs is None:

@@ -69,12 +69,10 @@ def _trailers(text: str) -> dict[str, str]:
     return {name.strip(): value.strip() for name, colon, value in pairs if colon}
 
 
-def commits(git: Git, *args: str, timeout: float = 60.0) -> list[Commit]:
-    """Return the commits that `git log ARGS` lists, newest first, with their paths. Raises GitFailed."""
-    done = git.run(
-        "log", "-z", "--name-status", "-M", "--no-ext-diff", "--no-textconv", f"--format={_FORMAT}", *args,
-        read=True, timeout=timeout,
-    )  # fmt: skip
+def commits(git: Git, *args: str, timeout: float = 60.0, paths: bool = True) -> list[Commit]:
+    """Return the commits that `git log ARGS` lists, newest first, with their paths (unless told). Raises GitFailed."""
+    named = ("--name-status", "-M", "--no-ext-diff", "--no-textconv") if paths else ("-s",)
+    done = git.run("log", "-z", *named, f"--format={_FORMAT}", *args, read=True, timeout=timeout)
     return list(_parsed(done.out.decode("utf-8", "surrogateescape")))
 
 

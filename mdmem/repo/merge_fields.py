@@ -168,15 +168,18 @@ def _rule(name: str) -> str:
 def _decide(state: _Merge, name: str, b: Entry | None, o: Entry | None, t: Entry | None) -> tuple[Entry | None] | None:
     """Return what the field's rule says (an entry, or a removal), None when no rule decides.
 
-    A date that one side removed and the other one changed stays.
+    A date or a claim that one side removed and the other one changed stays.
     """
     rule = _rule(name)
     if rule == "set":
         return _set(state, b, o, t)
-    if rule in ("earliest", "latest") and (o is None or t is None):
+    if rule in ("earliest", "latest", "smallest") and (o is None or t is None):
         return (o or t,)
     if o is None or t is None or not isinstance(o.value, str) or not isinstance(t.value, str):
         return None
+    if rule == "smallest":
+        # A claim that was given back is empty; of two that stand the smaller text is the earlier one.
+        return (min((o, t), key=lambda entry: (not str(entry.value).strip(), str(entry.value).strip(), entry.raw())),)
     if rule == "identity":
         kept, other = sorted((o, t), key=lambda entry: entry.mark)
         if not str(kept.value).strip():
