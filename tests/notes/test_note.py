@@ -137,7 +137,7 @@ def test_f26_a_bad_block_is_one_finding_and_the_text_is_still_there() -> None:
 
 
 def test_every_field_of_the_schema_has_a_rule() -> None:
-    rules = {"identity", "scalar", "set", "earliest", "latest", "facts", "status"}
+    rules = {"identity", "scalar", "set", "earliest", "latest", "smallest", "facts", "status"}
     assert set(schema.FIELDS.values()) == rules
     assert {name for name, rule in schema.FIELDS.items() if rule == "set"} == schema.SET_FIELDS
     assert schema.merge_rule("anything") == "scalar"

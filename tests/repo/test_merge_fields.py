@@ -87,6 +87,15 @@ def test_a_set_removed_on_one_side_and_extended_on_the_other_keeps_the_new_item(
     assert parse(both("tags: [a]\nx: 1", "x: 1", "tags: [a, b]\nx: 1").text).fields == {"tags": ["b"], "x": "1"}
 
 
+def test_of_two_claims_the_earlier_one_stands() -> None:
+    first, second = "claim: 2026-05-01T09:00:00Z b@desk", "claim: 2026-05-01T09:30:00Z a@laptop"
+    for base in ("title: x", "title: x\nclaim: 2026-04-01T00:00:00Z c@sofa"):
+        merged = both(base, f"title: x\n{first}", f"title: x\n{second}")
+        assert parse(merged.text).fields["claim"] == "2026-05-01T09:00:00Z b@desk" and merged.conflicts == []
+    given_back = both("title: x\nclaim: 2026-04-01T00:00:00Z c@sofa", "title: x", f"title: x\n{second}")
+    assert parse(given_back.text).fields["claim"] == "2026-05-01T09:30:00Z a@laptop" and given_back.conflicts == []
+
+
 def test_created_is_the_earliest_and_updated_the_latest() -> None:
     base = "created: 2026-03-01\nupdated: 2026-03-01T00:00:00Z"
     ours = "created: 2026-02-01T00:00:00Z\nupdated: 2026-05-02T10:00:00+02:00"
