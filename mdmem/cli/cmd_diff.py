@@ -7,6 +7,7 @@ import click
 from mdmem.cli.opening import examples, open_store
 from mdmem.cli.output import clean, emit, json_option, say
 from mdmem.notes import quoting
+from mdmem.notes.note import Note
 
 
 @click.command("diff")
@@ -22,11 +23,17 @@ def command(ctx: click.Context, old: str, new: str, as_json: bool) -> None:
     """
     from mdmem.memory.syncing import owned_roots
     from mdmem.memory.timeline import moment
+    from mdmem.recall.select import agent_scopes, may_read, unreadable
     from mdmem.repo.note_diff import diff_notes
 
     store = open_store(ctx)
     first, last = moment(store, old), moment(store, new)
-    found = diff_notes(store.git, first, last, owned_roots(store)) if last else []
+    patterns, closed = agent_scopes(store), unreadable(store)
+
+    def see(seen: Note) -> bool:
+        return may_read(seen.scope, patterns) and not {store.from_git(seen.path), seen.id} & closed
+
+    found = diff_notes(store.git, first, last, owned_roots(store), see) if last else []
 
     def human() -> None:
         for change in found:

@@ -28,7 +28,9 @@ def command() -> None:
 
 
 def _known(store: Store, reference: str) -> str:
-    row = store.index.note_by(reference)
+    from mdmem.recall.select import note_by
+
+    row = note_by(store, reference)
     return str(row["id"] or row["path"])
 
 

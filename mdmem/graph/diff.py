@@ -12,7 +12,7 @@ from mdmem.clock import parse_time, read_stamp, stamp
 from mdmem.errors import NotFound, UsageError
 from mdmem.graph.nodes import ENDED, THINGS, WAITING, ready
 from mdmem.graph.states import State, states, tree
-from mdmem.recall.select import agent_scopes, may_read
+from mdmem.recall.select import agent_scopes, unreadable
 
 if TYPE_CHECKING:
     from mdmem.store import Store
@@ -113,7 +113,7 @@ def diff(
         raise UsageError(f"{start} lies after {end}", hint=f"mdmem graph diff {end} {start}")
     out = Diff(first, last)
     patterns = agent_scopes(store)
-    hidden = _hidden(store, patterns)
+    hidden = unreadable(store)
 
     def seen(found: list[State]) -> list[State]:
         return [s for s in found if s.key not in hidden and s.path not in hidden and (not types or s.type in types)]
@@ -134,15 +134,6 @@ def diff(
     out.active = _most_changed(store, first.rev, last.rev, after)[:limit]
     out.stale = _stale(after, {s.key for s in changed}, last.moment, stale_days)[:limit]
     return out
-
-
-def _hidden(store: Store, patterns: tuple[str, ...] | None) -> set[str]:
-    """Return ids and paths of today's notes that this agent may not read: nor may it read what they were."""
-    if patterns is None:
-        return set()
-    rows = store.index.catalog.rows("SELECT id, path, scope FROM notes WHERE folder = ''")
-    closed = [row for row in rows if not may_read(row["scope"], patterns)]
-    return {row["path"] for row in closed} | {row["id"] for row in closed if row["id"]}
 
 
 def _paired(

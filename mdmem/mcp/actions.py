@@ -159,10 +159,10 @@ def context(store: Store, given: dict[str, Any]) -> str:
 
 
 def handoff(store: Store, given: dict[str, Any]) -> str:
-    from mdmem.team.handoff import handoff as service
-    from mdmem.team.handoff import markdown
+    from mdmem.team.handoff import gather
+    from mdmem.team.handoff_text import markdown
 
-    return markdown(service(store, hours=given.get("hours", 8)), given.get("budget", 1500))
+    return markdown(gather(store, hours=given.get("hours", 8)), given.get("budget", 1500))
 
 
 def task(store: Store, given: dict[str, Any]) -> str:

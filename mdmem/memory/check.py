@@ -37,12 +37,15 @@ def check(store: Store, paths: Iterable[str] | None = None) -> tuple[int, list[F
     """Return (notes looked at, findings sorted by path and line). `paths` (relative to the store) narrows it."""
     from mdmem.notes.names import fold, unsafe_name
     from mdmem.notes.schema import validate
+    from mdmem.recall.select import agent_scopes, may_read
 
     wanted = set(paths) if paths is not None else None
     found: list[Found] = []
     seen_ids: dict[str, str] = {}
     seen_names: dict[str, str] = {}
     looked = 0
+    patterns = agent_scopes(store)
+    hidden: set[str] = set()
     files = sorted(stat.path for stat in store.folder.scan())
     for path in files:
         mine = wanted is None or path in wanted
@@ -52,6 +55,9 @@ def check(store: Store, paths: Iterable[str] | None = None) -> tuple[int, list[F
             continue  # gone since the folder was listed
         except Refused as error:
             found.append(Found(path, 1, error.code, str(error)))
+            continue
+        if not may_read(note.scope, patterns):
+            hidden.add(path)
             continue
         if note.id:
             first = seen_ids.setdefault(note.id, path)
@@ -69,9 +75,9 @@ def check(store: Store, paths: Iterable[str] | None = None) -> tuple[int, list[F
         found += [Found(path, p.line or 1, p.code, p.message, p.code not in WARNINGS) for p in validate(note)]
         found += _conflicts(path, note.data)
     for finding in store.folder.problems:
-        if wanted is None or finding.path in wanted:
+        if finding.path not in hidden and (wanted is None or finding.path in wanted):
             found.append(Found(finding.path, 1, finding.code, finding.message, finding.code not in WARNINGS))
-    found += _edges(store, wanted)
+    found += [finding for finding in _edges(store, wanted) if finding.path not in hidden]
     return looked, sorted(set(found))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mdmem.clock import stamp
 from mdmem.errors import ConflictFound, MdmemError, NotFound
 from mdmem.memory.write import commit, subject
+from mdmem.recall.select import agent_scopes, may_read
 
 if TYPE_CHECKING:
     from mdmem.notes.note import Note
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from mdmem.store import Store
 
 # Where a conflict can stand; each hit is then read and parsed, so a note that only talks of conflicts is not listed.
-_SUSPECTS = """SELECT path FROM notes WHERE folder = '' AND (state = 'conflicted' OR fields LIKE '%"conflicts"%'
+_SUSPECTS = """SELECT path, scope FROM notes WHERE folder = '' AND (state = 'conflicted' OR fields LIKE '%"conflicts"%'
   OR rowid IN (SELECT note FROM windows WHERE text LIKE '%<!-- mdmem:conflict%' OR text LIKE '%<<<<<<<%')) ORDER BY path"""
 
 
@@ -24,8 +25,11 @@ def conflicted(store: Store) -> list[tuple[Note, list[Conflict]]]:
     from mdmem.repo.merge_conflicts import find_conflicts
 
     store.index.refresh(embed_budget_s=0.0)
+    patterns = agent_scopes(store)
     found = []
     for row in store.index.catalog.rows(_SUSPECTS):
+        if not may_read(row["scope"], patterns):
+            continue
         try:
             note = store.folder.read(row["path"])
         except MdmemError:

@@ -12,6 +12,7 @@ from mdmem.clock import stamp
 from mdmem.errors import UsageError
 from mdmem.locate import write_private
 from mdmem.locks import FileLock
+from mdmem.recall.select import note_by
 
 if TYPE_CHECKING:
     from mdmem.store import Store
@@ -34,7 +35,7 @@ def rate(store: Store, reference: str, rating: str) -> dict[str, Any]:
     """Rate a note; returns {id, path, rating, weight, count}. The note is not written to. Raises UsageError, NotFound."""
     if rating not in SIGNALS:
         raise UsageError(f"no rating is named {rating!r}", why=f"it is one of {', '.join(SIGNALS)}")
-    row = store.index.note_by(reference)
+    row = note_by(store, reference)
     key = str(row["id"] or row["path"])
     path = store.common_state_dir / "feedback.json"
     with FileLock(path.with_name("feedback.lock")):

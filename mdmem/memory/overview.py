@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from mdmem.errors import MdmemError
 from mdmem.memory import conflicts
+from mdmem.recall.query import Filters
+from mdmem.recall.select import rows
 
 if TYPE_CHECKING:
     from mdmem.store import Store
@@ -15,7 +18,7 @@ def overview(store: Store) -> dict[str, Any]:
     """Return the figures of `mdmem status`; a part that cannot be read says so instead of failing the rest."""
     needs: list[str] = []
     refreshed = store.index.refresh(embed_budget_s=0.0)
-    rows = store.index.catalog.rows("SELECT kind, count(*) AS n FROM notes WHERE folder = '' GROUP BY kind ORDER BY n DESC")
+    counts = Counter(row["kind"] for row in rows(store, Filters(retired=True)) if row["folder"] == "")
     bad = _paths(store, "bad")
     conflicted = [note.path for note, _ in conflicts.conflicted(store)]
     if bad:
@@ -30,7 +33,7 @@ def overview(store: Store) -> dict[str, Any]:
         "mode": store.mode,
         "trusted": store.trusted,
         "identity": str(store.identity),
-        "notes": {row["kind"]: row["n"] for row in rows},
+        "notes": dict(counts.most_common()),
         "index": store.index.status(),
         "git": _git(store, needs),
         "bad": bad,
@@ -41,8 +44,7 @@ def overview(store: Store) -> dict[str, Any]:
 
 
 def _paths(store: Store, state: str) -> list[str]:
-    rows = store.index.catalog.rows("SELECT path FROM notes WHERE state = ? ORDER BY path", (state,))
-    return [row["path"] for row in rows]
+    return [row["path"] for row in rows(store, Filters(retired=True), "ORDER BY n.path") if row["state"] == state]
 
 
 def _git(store: Store, needs: list[str]) -> dict[str, Any]:

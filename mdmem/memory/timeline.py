@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 def path_of(store: Store, reference: str) -> str:
     """Return the path of a note of this store, also of one that is gone from it. Raises NotFound, Ambiguous."""
+    from mdmem.recall.select import note_by
+
     try:
-        row = store.index.note_by(reference)
+        row = note_by(store, reference)
         if row["folder"] == "":
             return str(row["path"])
     except NotFound:
@@ -32,9 +34,26 @@ def _gone(store: Store, reference: str) -> str:
         for entry in (e for c in commits(store.git, "--diff-filter=D", "HEAD") for e in c.entries):
             path = store.from_git(entry.path)
             name = (path or "").rpartition("/")[2].removesuffix(".md")
-            if path is not None and (path == reference or name == reference or name.endswith(f"-{reference}")):
+            fits = path == reference or name == reference or name.endswith(f"-{reference}")
+            if path is not None and fits and _was_readable(store, path):
                 return path
     raise NotFound(f"no note, now or earlier, is {reference!r}", hint="mdmem list; mdmem recall WORDS")
+
+
+def _was_readable(store: Store, path: str) -> bool:
+    """Return whether this agent may read a note that is gone: by the scope that it had last."""
+    from mdmem.notes.note import load
+    from mdmem.recall.select import agent_scopes, may_read
+    from mdmem.repo.history import log_of, read_at
+
+    patterns = agent_scopes(store)
+    if patterns is None:
+        return True
+    if store.folder.exists(path):
+        return False  # it is there, and not for this agent
+    versions = (read_at(store.git, change.rev, change.path) for change in log_of(store.git, store.to_git(path)))
+    last = next((data for data in versions if data is not None), None)
+    return last is not None and may_read(load(path, last).scope, patterns)
 
 
 def history(store: Store, reference: str, limit: int = 0) -> tuple[str, list[Change]]:

@@ -114,6 +114,18 @@ def readable(store: Store) -> set[int] | None:
     return {row["rowid"] for row in found if may_read(row["scope"], patterns)}
 
 
+def unreadable(store: Store) -> set[str]:
+    """Return ids and paths of today's notes that this agent may not read: nor may it read what they were."""
+    patterns = agent_scopes(store)
+    if patterns is None:
+        return set()
+    store.index.refresh(embed_budget_s=0.0)
+    closed = [
+        row for row in store.index.catalog.rows("SELECT id, path, scope FROM notes") if not may_read(row["scope"], patterns)
+    ]
+    return {row["path"] for row in closed} | {row["id"] for row in closed if row["id"]}
+
+
 def note_by(store: Store, reference: str) -> sqlite3.Row:
     """Return the row of the note that a reference names, among those that this agent may read.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,17 +38,19 @@ class NoteChange:
         return {**head, **({"old_path": self.old_path} if self.old_path else {}), "fields": fields, "body": body}
 
 
-def diff_notes(git: Git, old: str, new: str, roots: Sequence[str] = ("",)) -> list[NoteChange]:
+def diff_notes(
+    git: Git, old: str, new: str, roots: Sequence[str] = ("",), see: Callable[[Note], bool] = lambda note: True
+) -> list[NoteChange]:
     """Return the notes that differ between two commits, by path; a note is followed by its id, then by likeness.
 
-    Raises GitFailed.
+    A version for which `see` is false is taken as not there. Raises GitFailed.
     """
     with Contents(git) as contents:
         delta = {path: d for path, d in contents.changes(old, new).items() if is_note(path) and is_own(path, roots)}
         side = follow(delta, contents, lambda: similar(git, old, new))
-        found = [_change(contents, None, path, item) for path, item in side.added.items()]
+        found = [_change(contents, None, path, item, see) for path, item in side.added.items()]
         for path, now in side.kept.items():
-            found.append(_change(contents, (path, side.base[path]), *(now or (path, None))))
+            found.append(_change(contents, (path, side.base[path]), *(now or (path, None)), see))
     return sorted((change for change in found if change is not None), key=lambda change: change.path)
 
 
@@ -56,9 +58,17 @@ def _note(contents: Contents, path: str, item: Item | None) -> Note | None:
     return load(path, contents.of(item)) if item is not None and item.regular else None
 
 
-def _change(contents: Contents, before: tuple[str, Item] | None, path: str, item: Item | None) -> NoteChange | None:
+def _change(
+    contents: Contents,
+    before: tuple[str, Item] | None,
+    path: str,
+    item: Item | None,
+    see: Callable[[Note], bool],
+) -> NoteChange | None:
     old = _note(contents, *before) if before is not None else None
     new = _note(contents, path, item)
+    old = old if old is not None and see(old) else None
+    new = new if new is not None and see(new) else None
     known = new or old
     if known is None:
         return None
@@ -68,7 +78,7 @@ def _change(contents: Contents, before: tuple[str, Item] | None, path: str, item
         if one.get(name) != two.get(name):
             fields[name] = (one.get(name), two.get(name))
     added, removed = _lines(old.body if old else "", new.body if new else "")
-    moved_from = before[0] if before is not None and before[0] != path else ""
+    moved_from = before[0] if before is not None and old is not None and before[0] != path else ""
     status = "added" if old is None else "removed" if new is None else "changed"
     if status == "changed" and moved_from and not fields and not added and not removed:
         status = "moved"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mdmem.clock import read_stamp, stamp
 from mdmem.errors import MdmemError, Refused
 from mdmem.locate import write_private
+from mdmem.recall.select import agent_scopes, may_read, unreadable
 from mdmem.team import claims, tasks
 from mdmem.team.logbook import session_of
 
@@ -123,10 +124,9 @@ def agents(store: Store, since: datetime | None = None) -> list[dict[str, Any]]:
 
 def _by_commits(store: Store, entry: Any) -> None:
     from mdmem.repo.history import commits
-    from mdmem.team.sessions import hidden_paths
 
     now = stamp(store.clock.now())
-    hidden = hidden_paths(store)
+    hidden = unreadable(store)
     try:
         if store.git.rev("HEAD") is None:
             return
@@ -147,8 +147,6 @@ def _by_commits(store: Store, entry: Any) -> None:
 
 
 def _by_files(store: Store, entry: Any) -> None:
-    from mdmem.recall.select import agent_scopes, may_read
-
     patterns = agent_scopes(store)
     folder = store.root / "agents"
     for file in sorted(folder.glob("*@*.json")) if folder.is_dir() else ():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdmem.errors import MdmemError, NotFound
 from mdmem.recall.query import Filters
-from mdmem.recall.select import note_by, rows
+from mdmem.recall.select import note_by, rows, unreadable
 
 if TYPE_CHECKING:
     import sqlite3
@@ -81,7 +81,7 @@ def commits_of(store: Store, session: str) -> list[dict[str, Any]]:
         found = commits(store.git, "--fixed-strings", named, "--end-of-options", "HEAD")
     except MdmemError:
         return []
-    hidden = hidden_paths(store)
+    hidden = unreadable(store)
     out = []
     for commit in found:
         if commit.trailers.get("Mdmem-Session") != session:
@@ -91,18 +91,6 @@ def commits_of(store: Store, session: str) -> list[dict[str, Any]]:
             # A subject names the note that was written.
             out.append({"rev": commit.rev, "date": commit.date, "subject": commit.subject, "paths": paths})
     return out
-
-
-def hidden_paths(store: Store) -> set[str]:
-    """Return the paths of today's notes that this agent may not read."""
-    from mdmem.recall.select import agent_scopes, may_read
-
-    patterns = agent_scopes(store)
-    if patterns is None:
-        return set()
-    return {
-        row["path"] for row in store.index.catalog.rows("SELECT path, scope FROM notes") if not may_read(row["scope"], patterns)
-    }
 
 
 def told(note: Note) -> dict[str, Any]:
