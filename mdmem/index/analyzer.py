@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import chain, pairwise
 
+from mdmem.index.irregular import BASE
+
 LIMIT = 64  # characters of a term; longer ones are cut, in notes and queries alike
 _CACHED = 48  # longer chunks are rare and stay out of the cache
 _ENTRIES = 200_000
@@ -125,7 +127,7 @@ def stem(word: str) -> str:
         return word[:LIMIT]
     from whoosh.lang.porter2 import stem as porter2
 
-    return str(porter2(word[:LIMIT]))
+    return str(porter2(BASE.get(word, word[:LIMIT])))
 
 
 def _analyse(chunk: str) -> list[str]:

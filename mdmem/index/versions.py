@@ -3,6 +3,6 @@
 # What is read from a note into the catalog: a change builds the catalog again.
 PARSER = 2
 # How text becomes terms: a change builds the text index again.
-ANALYZER = 1
+ANALYZER = 2
 # How a body is cut into windows; part of the fingerprint of each vector.
 WINDOWS = 2

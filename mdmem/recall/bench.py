@@ -22,6 +22,7 @@ from mdmem.errors import MdmemError
 from mdmem.identity import Identity
 from mdmem.locate import GitPlace, Location
 from mdmem.locks import FileLock
+from mdmem.memory.remember import first_words
 from mdmem.notes.folder import Folder
 from mdmem.notes.frontmatter import render
 from mdmem.recall.bench_data import Dataset, Doc, Question
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 SYSTEMS = ("hybrid", "minmax", "rrf", "bm25", "keyword", "dense", "semantic", "grep")
 TIMED = 100  # questions that are timed, without any cache
 DEPTH = 1000
+STEP = 20.0  # seconds of embedding between two saves
 KINDS = ("memory", "entity", "note", "session")
 
 Tell = Callable[[int, int, str], None]
@@ -204,8 +206,7 @@ def note_bytes(doc: Doc, now: datetime) -> bytes:
     """Return the note as mdmem writes it: dated sessions are titled by their date, other texts by their first words."""
     date = stamp(doc.date or now)
     kind = "memory" if doc.kind == "decision" else doc.kind
-    first = " ".join(doc.text.split()[:8])[:60]
-    title = doc.title or (date[:10] if doc.date else first)
+    title = doc.title or (date[:10] if doc.date else first_words(doc.text))
     fields: dict[str, Any] = {"kind": kind, "title": title, "created": date, "updated": date}
     if doc.kind == "decision":
         fields["type"] = doc.kind
@@ -232,21 +233,27 @@ def _fill(store: Store, meaning: bool, tell: Tell | None) -> Callable[[str], Any
         raise MdmemError(
             "there is no embedding model", why=store.index.dense.trouble, hint="mdmem bench recall FILE --system bm25"
         )
-    with FileLock(cached.folder / "lock", timeout=3600.0):
-        cached.refresh()
-        hashes = [row["hash"] for row in store.index.catalog.rows("SELECT DISTINCT hash FROM windows ORDER BY hash")]
-        have = [digest for digest, known in zip(hashes, cached.has(hashes)) if known]
-        if have:
-            own.add(have, cached.get(cached.rows_of(have)))
-        store.index.refresh(embed_budget_s=None, progress=tell)
-        own = store.index.dense.vectors()
-        assert own is not None
-        made = [digest for digest in hashes if digest not in set(have)]
-        made = [digest for digest, known in zip(made, own.has(made)) if known]
-        if made:
-            cached.add(made, own.get(own.rows_of(made)))
+    hashes = [row["hash"] for row in store.index.catalog.rows("SELECT DISTINCT hash FROM windows ORDER BY hash")]
+    _copy(cached, own, hashes)
+    left = 1
+    while left:
+        # In steps, so that what was embedded before a kill is not lost.
+        left = store.index.refresh(embed_budget_s=STEP, progress=tell).pending_vectors
+        with FileLock(cached.folder / "lock", timeout=60.0):
+            own.refresh()
+            _copy(own, cached, hashes)
+        if left and store.index.dense.trouble:
+            raise MdmemError("the embedding model failed", why=store.index.dense.trouble)
     store.index.rebuilds = False
     return lambda text: _question(store, cached, text)
+
+
+def _copy(source: Vectors, target: Vectors, hashes: Sequence[str]) -> int:
+    """Copy the vectors of `hashes` that only `source` has; returns how many."""
+    target.refresh()
+    both = zip(hashes, source.has(hashes), target.has(hashes))
+    wanted = [digest for digest, here, there in both if here and not there]
+    return target.add(wanted, source.get(source.rows_of(wanted))) if wanted else 0
 
 
 def _cache(store: Store) -> Vectors | None:
@@ -273,7 +280,7 @@ def _question(store: Store, cached: Vectors, text: str) -> Any:
         vector = store.index.dense.question(text)
         if vector is None:
             raise MdmemError("the embedding model failed", why=store.index.dense.trouble)
-        with FileLock(cached.folder / "lock", timeout=3600.0):
+        with FileLock(cached.folder / "lock", timeout=60.0):
             cached.add([digest], vector[None, :])
     return cached.get(cached.rows_of([digest]))[0]
 

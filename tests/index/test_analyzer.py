@@ -112,3 +112,17 @@ def test_any_text_gives_terms_that_can_be_written(text: str) -> None:
 def test_folding_twice_is_folding_once(text: str) -> None:
     assert tokens(unicodedata.normalize("NFD", text)) == tokens(unicodedata.normalize("NFC", text))
     assert isinstance(fold(text), str)
+
+
+def test_irregular_forms_meet_their_base() -> None:
+    assert tokens("bought took children went indices") == tokens("buy take child go index")
+    assert tokens("Bought") == tokens("buying")
+
+
+def test_no_irregular_form_has_two_bases_and_no_base_is_a_form() -> None:
+    from mdmem.index.irregular import _FORMS, BASE
+
+    forms = [form for group in _FORMS.replace("\n", "|").split("|") if group for form in group.split()[1:]]
+    doubled = {form for form in forms if forms.count(form) > 1}
+    assert not doubled - {"come", "run", "become", "overcome"}
+    assert not {base for base in BASE.values() if BASE.get(base, base) != base}
