@@ -46,6 +46,8 @@ def test_imports_point_down() -> None:
             continue
         if target not in LEVEL:
             wrong.append(f"{file}: unknown room {target}")
+        elif file == f"cli/cmd_{target}.py":
+            continue  # the command that starts this face: `mdmem mcp`, `mdmem web`
         elif LEVEL[room] < LEVEL[target] or (LEVEL[room] == LEVEL[target] == 4):
             wrong.append(f"{file} ({room}) must not import {target}")
     assert not wrong, "\n".join(wrong)
