@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 def settle_dates(catalog: Catalog, store: Home) -> int:
     """Fill in the dates that wait for git; returns how many notes got theirs from a commit. The caller holds the lock."""
     rows = catalog.rows(
-        "SELECT rowid, path, mtime_ns, fields FROM notes WHERE folder = '' AND dated IN (?, ?)", (PENDING, FILE)
+        "SELECT rowid, path, mtime_ns, fields, dated FROM notes WHERE folder = '' AND dated IN (?, ?)", (PENDING, FILE)
     )
     if not rows:
         return 0
-    committed, dirty = _ask(store, [row["path"] for row in rows])
+    committed, dirty = _ask(store, {row["path"]: row["dated"] for row in rows})
     values = []
     for row in rows:
         fields = json.loads(row["fields"] or "{}")
@@ -40,15 +40,19 @@ def settle_dates(catalog: Catalog, store: Home) -> int:
     return sum(value[2] == COMMIT for value in values)
 
 
-def _ask(store: Home, paths: list[str]) -> tuple[dict[str, tuple[str, str]], set[str]]:
-    """Return ({path: (first, last commit)}, paths with changes that are not committed); both empty without git."""
+def _ask(store: Home, paths: dict[str, str]) -> tuple[dict[str, tuple[str, str]], set[str]]:
+    """Return ({path: (first, last commit)}, paths with changes that are not committed); both empty without git.
+
+    The log is read only for what is committed, and once for what was changed since: a vault full of notes that nobody
+    commits does not pay for its history at each change."""
     try:
         from mdmem.repo.commit import pending
         from mdmem.repo.history import path_dates
 
         roots = [store.to_git(owned).rstrip("/") for owned in store.owned]
-        found = path_dates(store.git, [store.to_git(path) for path in paths])
-        dirty = {store.from_git(item.path) for item in pending(store.git, roots)}
+        dirty = {store.from_git(item.path): item.kind for item in pending(store.git, roots)}
+        asked = [path for path, dated in paths.items() if path not in dirty or (dirty[path] != "new" and dated == PENDING)]
+        found = path_dates(store.git, [store.to_git(path) for path in asked]) if asked else {}
     except (MdmemError, OSError):
         return {}, set()
     dates = {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -39,3 +41,21 @@ class Home(Protocol):
 
     def from_git(self, path: str) -> str | None:
         """Return a path that git names as one of the store, None when it lies outside."""
+
+
+def state_places(home: Home) -> tuple[Path, Path]:
+    """Return (folder of the index, folder of its lock), made if need be.
+
+    Where the repository cannot be written to (another user's, a read-only disk), both lie in the user's own data folder."""
+    own = home.data_dir / "state" / hashlib.sha256(str(home.state_dir).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    for state, common in ((home.state_dir, home.common_state_dir), (own, own)):
+        try:
+            for folder in (state, common):
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError:
+            if state == own:
+                raise
+            continue
+        if os.access(state, os.W_OK | os.X_OK) and os.access(common, os.W_OK | os.X_OK):
+            break
+    return state, common

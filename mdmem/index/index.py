@@ -10,12 +10,14 @@ import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mdmem.errors import Locked, MdmemError, UsageError
 from mdmem.index.catalog import Catalog, CatalogDamaged
 from mdmem.index.changes import Known, Source, Tell, source_for
 from mdmem.index.flush import flush, overlay, queue_all, queued
+from mdmem.index.home import Home, state_places
 from mdmem.index.refresh import Refreshed, index_lock, refresh, sources_of
 from mdmem.index.score import Corpus, TextHits
 from mdmem.index.text import TextIndex, TextIndexDamaged, query_words
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from mdmem.index.asof import View
     from mdmem.index.dense import Dense
     from mdmem.index.edges import Neighbour, Step
-    from mdmem.index.home import Home
 
 PARTS = ("all", "catalog", "text", "vectors")
 HEADER = {"parser": PARSER, "windows": WINDOWS}
@@ -41,8 +42,6 @@ class Index:
 
     def __init__(self, store: Home) -> None:
         self.store = store
-        self.state_dir = store.state_dir
-        self.lock_path = store.common_state_dir / "index.lock"
         self.rebuilds = True
         self.notices: list[str] = []
         self.mutex = threading.RLock()
@@ -54,6 +53,20 @@ class Index:
         self._view: View | None = None
 
     # -- parts
+
+    @cached_property
+    def _places(self) -> tuple[Path, Path]:
+        return state_places(self.store)
+
+    @property
+    def state_dir(self) -> Path:
+        """The folder of catalog, text index and vectors."""
+        return self._places[0]
+
+    @property
+    def lock_path(self) -> Path:
+        """The lock of all writers of the index."""
+        return self._places[1] / "index.lock"
 
     @cached_property
     def sources(self) -> list[Source]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdmem.errors import Locked
 from mdmem.index import changes as looking
-from mdmem.index.catalog import Catalog
+from mdmem.index.catalog import Catalog, CatalogBusy
 from mdmem.index.changes import Changes, Seen, Source
 from mdmem.index.flush import OVERLAY, queued
 from mdmem.locks import FileLock
@@ -106,8 +106,16 @@ def refresh(
         except Locked:
             out.busy = True
             out.notices.append("another mdmem process is updating the index; the newest changes may be missing")
+        except (CatalogBusy, OSError) as error:
+            # A full or read-only disk: what is there can still be searched.
+            out.busy = True
+            out.notices.append(f"the index could not be updated, the newest changes may be missing: {_why(error)}")
     _embed(index, catalog, embed_budget_s, tell, out)
     return out
+
+
+def _why(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else getattr(error, "why", "")) or str(error)
 
 
 def _look(index: Index, catalog: Catalog, paths: Iterable[str] | None) -> tuple[Seen, Changes]:

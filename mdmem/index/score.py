@@ -21,7 +21,7 @@ from mdmem.index.segment import FIELDS, Postings, Segment
 
 # From this many postings on, importing numpy is the cheaper way.
 _NUMPY_PAYS = 400_000
-_KEPT_TERMS = 2_000
+_KEPT = 2_000_000  # postings whose strengths a part keeps: 32 MB
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ class _Part:
     norms: dict[int, Any] = field(default_factory=dict)  # field → 1 / (1 - b + b * length / average) per document
     alive: Any = None  # numpy mask, None: all
     kept: dict[str, tuple[Any, Any]] = field(default_factory=dict)  # term → (documents, x), numpy
+    held: int = 0  # postings in `kept`
 
 
 class Corpus:
@@ -189,8 +190,10 @@ class Corpus:
             kept = part.kept.get(term.text)
             if kept is None:
                 kept = self._strengths(part, term.text)
-                if len(part.kept) >= _KEPT_TERMS:
+                part.held += len(kept[0])
+                if part.held > _KEPT:
                     part.kept.clear()
+                    part.held = len(kept[0])
                 part.kept[term.text] = kept
             docs, x = kept
             if len(docs):

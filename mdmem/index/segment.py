@@ -22,6 +22,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+KEPT = 4_000_000  # postings that a segment keeps decoded: some 20 MB
 FIELDS = ("body", "title", "headings", "tags")
 VERSION = 1
 _MAGIC = b"mdx" + (b"<" if sys.byteorder == "little" else b">") + bytes([VERSION])
@@ -258,6 +259,7 @@ class FileSegment(Segment):
         self._blob = data[at + count :]
         self._descriptor = os.open(base + ".pst", os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
         self._cache: dict[str, Postings | None] = {}
+        self._held = 0
 
     def __del__(self) -> None:
         descriptor = getattr(self, "_descriptor", None)
@@ -287,8 +289,10 @@ class FileSegment(Segment):
         key = term.encode("utf-8", "replace")
         number = self._find(key)
         found = self._read(number) if number < self._count and self._term(number) == key else None
-        if len(self._cache) > 20_000:
+        self._held += 16 + (len(found.docs) if found is not None else 0)
+        if self._held > KEPT:
             self._cache.clear()
+            self._held = 0
         self._cache[term] = found
         return found
 

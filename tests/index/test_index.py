@@ -525,3 +525,80 @@ def test_single_paths_can_be_refreshed(root: Path, opened: Opened) -> None:
     out = index.refresh(paths=["a.md", "b.md", "never.md"], embed_budget_s=0.0)
     assert (out.changed, out.removed) == (1, 1)
     assert index.text_search("penguin") and not index.text_search("walrus")
+
+
+def test_i6_one_absent_word_does_not_hide_the_rest(root: Path, opened: Opened) -> None:
+    write(root, "ru.md", "мы выбрали базу данных")
+    write(root, "el.md", "διαλέξαμε τη βάση δεδομένων")
+    write(root, "th.md", "เราเลือก ฐานข้อมูล แล้ว")
+    index = opened().index
+    assert found(index, "выбрали базу отсутствует") == ["ru.md"]
+    assert found(index, "βάση δεδομένων απούσα") == ["el.md"]
+    assert found(index, "ฐานข้อมูล เราเลือก ไม่มีคำนี้") == ["th.md"]
+
+
+def test_i27_forty_thousand_notes_need_no_forty_thousand_parameters(root: Path, opened: Opened) -> None:
+    from mdmem.index.catalog import listed
+
+    write(root, "a.md", "walrus")
+    index = opened().index
+    index.refresh(embed_budget_s=0.0)
+    with index.catalog.writing() as connection:
+        connection.executemany(
+            "INSERT INTO notes (path, size, mtime_ns, ctime_ns, inode, checked_ns) VALUES (?, 0, 0, 0, 0, 1)",
+            [(f"ghost{number}.md",) for number in range(40_000)],
+        )
+    everything = [row["rowid"] for row in index.catalog.rows("SELECT rowid FROM notes")]
+    assert len(everything) == 40_001
+    counted = "SELECT count(*) FROM notes WHERE rowid IN (SELECT value FROM json_each(?))"
+    assert index.catalog.value(counted, (listed(everything),)) == 40_001
+    assert len(index.text_hits("walrus", set(everything), 5).hits) == 1
+    assert index.neighbours(everything, 1) == []
+    index.known.forget()
+    assert index.refresh(embed_budget_s=0.0).removed == 40_000
+
+
+def test_a_full_disk_leaves_the_search_working(root: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(root, "a.md", "walrus")
+    index = opened().index
+    index.refresh(embed_budget_s=0.0)
+    write(root, "b.md", "penguin")
+    from mdmem.index import fold_in
+
+    def full(*_: object, **__: object) -> object:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(fold_in, "fold_in", full)
+    out = index.refresh(embed_budget_s=0.0)
+    assert out.busy and any("No space left" in text for text in out.notices)
+    assert index.text_search("walrus") and not index.text_search("penguin")
+    monkeypatch.undo()
+
+
+def test_a_repository_that_cannot_be_written_to_is_indexed_elsewhere(root: Path, opened: Opened, tmp_path: Path) -> None:
+    write(root, "a.md", "walrus")
+    store = opened()
+    blocker = tmp_path / "file"
+    blocker.write_text("not a folder")
+    store.state_dir = blocker / "mdmem"
+    assert found(store.index, "walrus") == ["a.md"]
+    assert store.data_dir in store.index.state_dir.parents
+
+
+def test_an_undated_note_takes_the_date_of_its_commit_once_committed(root: Path, opened: Opened) -> None:
+    path = write(root, "a.md", "walrus")
+    os.utime(path, (1_500_000_000, 1_500_000_000))
+    index = opened().index
+    index.refresh(embed_budget_s=0.0)
+    assert index.note_by("a.md")["updated"] == "2017-07-14T02:40:00Z"
+    git(root, "add", "-A")
+    environment = dict(os.environ, GIT_COMMITTER_DATE="2019-05-05T00:00:00Z", GIT_AUTHOR_DATE="2019-05-05T00:00:00Z")
+    subprocess.run(["git", "-C", str(root), "commit", "-qm", "x"], check=True, env=environment)
+    write(root, "b.md", "another")
+    index.refresh(embed_budget_s=0.0)
+    assert index.note_by("a.md")["updated"] == "2019-05-05T00:00:00Z"
+    write(root, "a.md", "walrus changed")
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+    index.refresh(embed_budget_s=0.0)
+    row = index.note_by("a.md")
+    assert (row["created"], row["updated"]) == ("2019-05-05T00:00:00Z", "2023-11-14T22:13:20Z")
