@@ -248,6 +248,8 @@ def _settle_section(side: Side, conflict: Conflict, version: Version | None, kee
                 lines += [b""] * bool(lines) + lines_of(plain(text.data, form_of(text.data)))
     else:
         lines = keep.strip("\n").encode("utf-8", "replace").split(b"\n")
+    if section.stray:
+        lines = [*section.stray, b"", *lines]
     before, after = side.body[:start], side.body[end:]
     if not lines and before and not before[-1].strip() and after and not after[0].strip():
         del after[0]

@@ -18,7 +18,7 @@ from mdmem.notes.schema import FIELDS
 from mdmem.repo.merge_align import aligned
 from mdmem.repo.merge_block import Block, Entry, Items, new_entry, read_items, with_children
 from mdmem.repo.merge_body import several
-from mdmem.repo.merge_lines import complete, sequence
+from mdmem.repo.merge_lines import arranged, sequence
 from mdmem.repo.merge_record import (
     NAMES,
     Choice,
@@ -102,24 +102,22 @@ def _entries(
     state: _Merge, base: Sequence[Entry], ours: Sequence[Entry], theirs: Sequence[Entry], prefix: str
 ) -> tuple[Entry, ...]:
     maps = [{entry.name: entry for entry in side} for side in (base, ours, theirs)]
-    order = sequence(state.known, list(maps[0]), list(maps[1]), list(maps[2]), once=True)
-    order = complete(order, maps[1].keys() | maps[2].keys(), list(maps[1]), list(maps[2]))
-    found: list[Entry] = []
-    for name in order:
+    found: dict[str, Entry] = {}
+    for name in sorted(maps[1].keys() | maps[2].keys()):
         b, o, t = (entries.get(name) for entries in maps)
-        if o is None and t is None:
-            continue
         if name in NAMES and all(record.readable for record in state.records):
-            found.append(o or t or new_entry(name, ""))
+            found[name] = o or t or new_entry(name, "")
             continue
         plain = prefix == "metadata." and name not in state.top
         merged = _field(state, name if plain else prefix + name, b, o, t)
-        if merged is not None:
-            if o is not None and t is not None:
-                lead = sequence(state.known and b is not None, b.lead if b else (), o.lead, t.lead)
-                merged = replace(merged, lead=tuple(lead))
-            found.append(merged)
-    return tuple(found)
+        if merged is None:
+            continue
+        if o is not None and t is not None:
+            lead = sequence(state.known and b is not None, b.lead if b else (), o.lead, t.lead)
+            merged = replace(merged, lead=tuple(lead))
+        found[name] = merged
+    order = arranged(state.known, list(maps[0]), list(maps[1]), list(maps[2]), found.keys())
+    return tuple(found[name] for name in order)
 
 
 def _same(one: Entry | None, two: Entry | None) -> bool:
@@ -231,8 +229,7 @@ def _set(state: _Merge, b: Entry | None, o: Entry | None, t: Entry | None) -> tu
     same = [entry for entry, texts in ((o, one), (t, two)) if entry is not None and texts == kept]
     if same:
         return (min(same, key=Entry.raw),)
-    order = sequence(state.known, base.texts, ours.texts, theirs.texts, once=True)
-    order = complete(order, kept, ours.texts, theirs.texts)
+    order = arranged(state.known, base.texts, ours.texts, theirs.texts, kept)
     template = min((entry for entry in (o, t) if entry is not None), key=Entry.raw)
     return (write_items(template, order, (ours, theirs)),)
 

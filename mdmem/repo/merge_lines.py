@@ -247,7 +247,21 @@ def _zip(left: Sequence[str], right: Sequence[str], once: bool) -> list[str]:
     return found
 
 
-def complete(order: Sequence[str], needed: Collection[str], *sides: Sequence[str]) -> list[str]:
+def arranged(
+    known: bool, base: Sequence[str], ours: Sequence[str], theirs: Sequence[str], needed: Collection[str]
+) -> list[str]:
+    """Return the needed names in the order of the side that has them all; where both or none have, in a merged order."""
+    sides = [[name for name in side if name in needed] for side in (ours, theirs)]
+    full = [side for side in sides if len(side) == len(needed)]
+    if len(full) == 1:
+        return full[0]
+    if full:
+        old = [name for name in base if name in needed]
+        return full[1] if known and full[0] == old else full[0] if known and full[1] == old else min(full)
+    return _complete(sequence(known, base, ours, theirs, once=True), needed, ours, theirs)
+
+
+def _complete(order: Sequence[str], needed: Collection[str], *sides: Sequence[str]) -> list[str]:
     """Return the needed names in that order; one that it lacks stands after the name that it follows in a side."""
     found = [name for name in order if name in needed]
     there = set(found)

@@ -39,6 +39,7 @@ _HINT = (
     b"> **Conflict.** %d versions of this passage. Settle it with `mdmem resolve`, or keep the right text and delete the "
     b"rest of this section."
 )
+_HINT_START = b"> **Conflict.**"
 _HINT_ONE = b"> **Conflict.** Settle it with `mdmem resolve`, or keep the right text and delete the rest of this section."
 
 
@@ -65,10 +66,14 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A conflict section as it stands in a body: its lines, and the origin of each version, in content order."""
+    """A conflict section as it stands in a body: its lines, and the origin of each version, in content order.
+
+    `stray` holds what somebody wrote between the opening line and the first version: it belongs to no version.
+    """
 
     lines: tuple[bytes, ...]
     versions: tuple[tuple[Text, Origin], ...]
+    stray: tuple[bytes, ...] = ()
 
 
 def tidy(text: str) -> str:
@@ -118,7 +123,16 @@ def _read(lines: Sequence[bytes], start: int, end: int, heads: list[tuple[int, b
         origin = Origin(*(attributes.get(name, "") for name in ("agent", "device", "updated")))
         versions[text] = min(versions.get(text, origin), origin)
     ordered = tuple(sorted(versions.items(), key=lambda item: item[0].rank()))
-    return Section(tuple(lines[start : end + 1]), ordered)
+    first = heads[0][0]
+    stray = [line for line in lines[start + 1 : first] if not line.startswith(_HINT_START)]
+    while stray and not stray[-1].strip():
+        del stray[-1]
+    while stray and not stray[0].strip():
+        del stray[0]
+    if not stray:
+        return Section(tuple(lines[start : end + 1]), ordered)
+    own = [line for line in lines[start:first] if line.startswith(_HINT_START)]
+    return Section((lines[start], *own, b"", *lines[first : end + 1]), ordered, tuple(stray))
 
 
 def _read_text(lines: list[bytes], attributes: dict[str, str]) -> Text:

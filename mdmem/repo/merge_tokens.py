@@ -48,6 +48,7 @@ def tokens(lines: Sequence[bytes]) -> list[Token]:
     for start, end, section in [*find_sections(lines), (len(lines), len(lines), None)]:
         found += _plain(lines[at:start])
         if section is not None:
+            found += [line_token(line) for line in (*section.stray, b"")] if section.stray else []
             found.append(section_token(section))
         at = end
     return found

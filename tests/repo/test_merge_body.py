@@ -7,7 +7,7 @@ import time
 import pytest
 
 from mdmem.notes.frontmatter import parse
-from mdmem.repo.merge import Merged, find_conflicts, merge
+from mdmem.repo.merge import Merged, find_conflicts, merge, settle
 from mdmem.repo.merge_section import Origin, Text, build_section, find_sections, tidy
 
 HEAD = "---\nid: mem-a\nagent: {agent}\ndevice: laptop\n---\n\n"
@@ -142,6 +142,14 @@ def test_an_edit_inside_a_section_and_a_new_text_outside() -> None:
     edited = first.replace(b"\nb\n", b"\nb two\n")
     merged = merge(first, edited, first + b"\nmore\n")
     assert merged.text == edited + b"\nmore\n" and merged.conflicts == []
+
+
+def test_a_text_written_into_a_section_but_into_no_version_stays() -> None:
+    first = merge(b"a\n\nz\n", b"b\n\nz\n", b"c\n\nz\n").text
+    noted = first.replace(b"\n<!-- mdmem:version 1", b"\nmy thoughts\n\n<!-- mdmem:version 1")
+    merged = merge(first, noted, first.replace(b"\nb\n", b"\nb two\n"))
+    assert b"my thoughts" in merged.text and b"b two" in merged.text
+    assert settle(noted, None, "1") == b"my thoughts\n\nb\n\nz\n"
 
 
 def test_settled_here_and_unchanged_there_stays_settled() -> None:
