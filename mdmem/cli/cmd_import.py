@@ -26,7 +26,7 @@ from mdmem.cli.progress import progress
     "mdmem import transcripts",
 )
 def command(ctx: click.Context, source: str, path: str | None, type_: str, scope: str, dry_run: bool, as_json: bool) -> None:
-    """Bring markdown files in as notes: one file, or every file below a folder.
+    """Bring notes in: markdown files or folders, a zip, JSON, NDJSON, exports of other memory programs.
 
     Frontmatter is kept as it stands, secrets are taken out, ids stay. Doing it again changes nothing; a file that
     cannot be read is named and stops no other.
@@ -39,11 +39,11 @@ def command(ctx: click.Context, source: str, path: str | None, type_: str, scope
         return
     if path:
         raise click.UsageError("only `mdmem import transcripts` takes a second word")
-    from mdmem.memory.importing import import_markdown
+    from mdmem.memory.import_records import import_any
 
     store = open_store(ctx, need="write")
     with progress("Importing") as tell:
-        done = import_markdown(store, Path(source).expanduser(), type_=type_, scope=scope, dry_run=dry_run, progress=tell)
+        done = import_any(store, Path(source).expanduser(), type_=type_, scope=scope, dry_run=dry_run, progress=tell)
 
     def human() -> None:
         verb = "Would import" if dry_run else "Imported"

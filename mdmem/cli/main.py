@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "edit": ("mdmem.cli.cmd_edit:command", "Open a note in your editor."),
     "forget": ("mdmem.cli.cmd_forget:command", "Take notes out of recall."),
     "feedback": ("mdmem.cli.cmd_feedback:command", "Say whether a note helped."),
+    "export": ("mdmem.cli.cmd_export:command", "Write notes elsewhere: a folder, a vault, one file."),
     "import": ("mdmem.cli.cmd_import:command", "Bring notes in from elsewhere."),
     "sync-memories": ("mdmem.cli.cmd_sync_memories:command", "Sync Claude Code's own memory folder with the store."),
     "task": ("mdmem.cli.cmd_task:command", "Tasks: what is to be done, by whom, what it waits for."),

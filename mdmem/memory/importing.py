@@ -31,6 +31,7 @@ class Imported:
     redacted: int = 0
     committed: bool = False
     reason: str = ""
+    seen: set[str] = field(default_factory=set)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON form."""

@@ -69,7 +69,7 @@ def remember(store: Store, memory: Memory) -> Remembered:
     """Keep one memory. Raises UsageError for bad words, Locked or WriteFailed when nothing was written."""
     from mdmem.notes import names
 
-    found = _checked(store, memory)
+    found = checked(store, memory)
     local = memory.scope == "local"
     folder = store.local_folder if local else store.folder
     for attempt in range(20):
@@ -95,7 +95,7 @@ def remember(store: Store, memory: Memory) -> Remembered:
     raise ConflictFound("could not find a free id for this memory", hint="try again")
 
 
-def _checked(store: Store, memory: Memory) -> list[str]:
+def checked(store: Store, memory: Memory) -> list[str]:
     """Fill in defaults, redact every text, and return the kinds of secrets that were taken out."""
     from mdmem.notes.redact import redact
     from mdmem.notes.values import clean
