@@ -49,21 +49,26 @@ def _paths(store: Store, state: str) -> list[str]:
 
 def _git(store: Store, needs: list[str]) -> dict[str, Any]:
     from mdmem.locate import remote_url
+    from mdmem.memory.syncing import last_outcome
     from mdmem.repo.commit import pending
+    from mdmem.repo.exchange import figures
     from mdmem.repo.git import safe_text
-    from mdmem.repo.history import unpushed_count
 
     remote = remote_url(store.location.git.common_dir)
-    out: dict[str, Any] = {"state": "unknown", "uncommitted": 0, "unpushed": 0, "remote": safe_text(remote)}
+    out: dict[str, Any] = {"state": "unknown", "uncommitted": 0, "unpushed": 0, "behind": 0, "remote": safe_text(remote)}
+    out["last_sync"] = last_outcome(store)
     try:
         state = store.git.state()
         out["state"] = state.name
         out["uncommitted"] = len(pending(store.git, tuple(store.to_git(p).rstrip("/") for p in store.owned)))
-        out["unpushed"] = unpushed_count(store.git) or 0
+        standing = figures(store.git)
+        out["unpushed"], out["behind"] = standing.ahead, standing.behind
         if not state.safe:
             needs.append(f"git: {state.name}. {state.hint}".strip())
         elif out["unpushed"] and remote:
             needs.append(f"{out['unpushed']} commits wait to be pushed: mdmem sync")
+        if out["last_sync"].get("reason") and out["last_sync"].get("state") in ("refused", "offline", "committed") and remote:
+            needs.append(f"the last sync ({out['last_sync']['at']}): {out['last_sync']['reason']}")
     except MdmemError as error:
         out["error"] = str(error)
         needs.append(f"git: {error}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mdmem.repo.git import Git, GitFailed, safe_text
-from mdmem.repo.remotes import Upstream
+from mdmem.repo.remotes import Upstream, upstream_of
 
 CHECKED = ("-c", "transfer.fsckObjects=true", "-c", "fetch.fsckObjects=true")
 
@@ -103,6 +103,30 @@ def known(git: Git, branch: str, upstream: Upstream) -> Known:
     found = dict(line.split("\0", 1) for line in listed.out.decode("utf-8", "surrogateescape").splitlines() if "\0" in line)
     head, seen, tracking = (found.get(name) for name in names)
     return Known(head, seen, tracking, any(name.startswith(prefix) for name in found))
+
+
+@dataclass(frozen=True)
+class Figures:
+    """How the branch stands to the remote as last fetched: commits that wait to be pushed, and to be merged."""
+
+    ahead: int = 0
+    behind: int = 0
+
+
+def figures(git: Git) -> Figures:
+    """Return the figures for `status`; nothing is fetched. Without a remote nothing waits. Raises GitFailed."""
+    branch = git.state().branch
+    upstream = upstream_of(git, branch) if branch else None
+    if upstream is None:
+        return Figures()
+    refs = known(git, branch, upstream)
+    if refs.head is None:
+        return Figures()
+    there = git.rev(fetched_ref(upstream)) or refs.tracking or refs.seen
+    if there is None:
+        return Figures(int(git.run("rev-list", "--count", refs.head, read=True).text()))
+    counts = git.run("rev-list", "--left-right", "--count", f"{there}...{refs.head}", read=True).text().split()
+    return Figures(int(counts[1]), int(counts[0]))
 
 
 def set_refs(git: Git, refs: dict[str, str]) -> None:

@@ -21,11 +21,12 @@ class Pending:
 @dataclass
 class Survey:
     """`pending`: own paths; `unmerged`: paths of a merge that stopped; `foreign`: other tracked or staged paths with changes;
-    `warnings`: what git could not read."""
+    `leftovers`: temporary files of writers that were killed; `warnings`: what git could not read."""
 
     pending: list[Pending] = field(default_factory=list)
     unmerged: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
+    leftovers: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
 
@@ -57,8 +58,17 @@ def survey(git: Git, roots: Sequence[str] = ("",), *, everything: bool = True) -
             seen.setdefault(path, Pending(path, kind))
         elif not line.startswith("? "):
             found.foreign.append(path)
+        elif path.endswith(".tmp") and _is_leftover(path):
+            found.leftovers.append(path)
     found.pending = sorted(seen.values(), key=lambda item: item.path)
     return found
+
+
+def _is_leftover(path: str) -> bool:
+    from mdmem.notes.scan import TEMP_PREFIX, TEMP_SUFFIX
+
+    name = path.rpartition("/")[2]
+    return name.startswith(TEMP_PREFIX) and name.endswith(TEMP_SUFFIX)
 
 
 def pending(git: Git, roots: Sequence[str] = ("",)) -> list[Pending]:

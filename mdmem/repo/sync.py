@@ -120,6 +120,7 @@ class _Run:
         self._finish_old()
         self.branch = self._settled_state().branch
         self.local = commit_local(self.git, self.roots, self.scan, self.options, self.trailers, self.clock.now())
+        self._sweep(self.local.leftovers)
         self.result.held = list(self.local.held)
         self.result.notices += self.local.notices
         self.result.counts["committed"] = self.local.committed
@@ -146,6 +147,17 @@ class _Run:
                 done = f"an interrupted sync could not be finished ({error}); its notes are committed now"
         if done:
             self.result.notices.append(done)
+
+    def _sweep(self, leftovers: Sequence[str]) -> None:
+        """Remove temporary files of writers that were killed; who holds the write lock knows that none is at work."""
+        if not leftovers or self.options.dry_run:
+            return
+        with FileLock(self.lock_path):
+            for path in leftovers:
+                try:
+                    (self.git.top / path).unlink()
+                except OSError:
+                    continue
 
     def _settled_state(self) -> GitState:
         """Return the state; a lock of another git is waited for a little. Raises Refusal."""

@@ -25,6 +25,7 @@ class Local:
     rev: str | None = None
     held: list[Held] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
+    leftovers: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
 
@@ -41,7 +42,7 @@ def commit_local(
     if seen.unmerged:
         hint = "settle them, git add, git commit; if `git stash list` shows an autostash, your own work is there"
         raise Refusal("unmerged files", why=", ".join(seen.unmerged[:5]), hint=hint)
-    local = Local(foreign=seen.foreign, notices=list(seen.warnings))
+    local = Local(foreign=seen.foreign, leftovers=seen.leftovers, notices=list(seen.warnings))
     ready = [item for item in seen.pending if _passes(git, item, scan, options, local)]
     _valve(git, ready, options)
     if not options.commit:

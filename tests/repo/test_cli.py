@@ -76,6 +76,9 @@ def test_offline_exits_0_and_says_what_waits(pair: tuple[Box, Box], remote: Path
     remote.rename(remote.with_name("away"))
     a("remember", "fact", "one fact")
     assert a("sync") == "Offline: 1 commit waits for the remote.\n"
+    git = a.json("status")["git"]
+    assert (git["unpushed"], git["behind"], git["last_sync"]["state"]) == (1, 0, "offline")
+    assert any("the last sync" in text for text in a.json("status")["needs"])
 
 
 def test_restore_diff_and_undo(pair: tuple[Box, Box]) -> None:
