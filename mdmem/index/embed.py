@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     Matrix = NDArray[np.float32]
 
 BUNDLED = Path(__file__).resolve().parent.parent / "models" / "e5-small-q4-enzh"
-BACKENDS = ("bundled", "onnx", "http", "off")
+BACKENDS = ("bundled", "onnx", "openai", "none")
+ALSO = {"http": "openai", "off": "none"}
 
 
 class EmbeddingUnavailable(MdmemError):
@@ -81,7 +82,8 @@ def load_embedder(config: Config, state_dir: Path, chunking: str = "") -> Embedd
     missing or damaged, when the settings do not make sense, or when embeddings are switched off.
     """
     backend = config.get("embedding.backend")
-    if backend == "off":
+    backend = ALSO.get(backend, backend)
+    if backend == "none":
         raise EmbeddingUnavailable("embeddings are switched off", code="embedding_off")
     if backend in ("bundled", "onnx"):
         from mdmem.index.embed_onnx import OnnxEmbedder
@@ -92,7 +94,7 @@ def load_embedder(config: Config, state_dir: Path, chunking: str = "") -> Embedd
                 raise EmbeddingUnavailable("embedding.path is not set", hint="mdmem config set embedding.path DIR")
             folder = Path(config.get("embedding.path")).expanduser()
         return OnnxEmbedder(folder, state_dir, chunking=chunking, threads=config.get("embedding.threads"))
-    if backend == "http":
+    if backend == "openai":
         from mdmem.index.embed_http import HttpEmbedder, Service
 
         variable = config.get("embedding.api_key_env")

@@ -154,11 +154,11 @@ def test_i16_a_model_whose_vectors_are_not_normalised(tmp_path: Path, pooling: s
     assert np.allclose(np.linalg.norm(found, axis=1), 1)
 
 
-@pytest.mark.parametrize("backend", ["off", "nonsense", "onnx"])
+@pytest.mark.parametrize("backend", ["off", "none", "nonsense", "onnx"])
 def test_no_backend_is_one_typed_error(tmp_path: Path, backend: str) -> None:
     with pytest.raises(EmbeddingUnavailable) as caught:
         load_embedder(chosen(backend), tmp_path)
-    assert caught.value.wanted == (backend == "off")
+    assert caught.value.wanted == (backend in ("off", "none"))
 
 
 def test_i38_an_absent_or_damaged_model_is_one_typed_error(copied: Path, tmp_path: Path) -> None:

@@ -231,7 +231,7 @@ def test_i12_no_answer_and_nothing_remembered(endpoint: Endpoint, tmp_path: Path
 
 
 def settings(endpoint: Endpoint, **more: Any) -> Config:
-    values = {"backend": "http", "base_url": endpoint.url, "model": "m", "dimensions": 8, **more}
+    values = {"backend": "openai", "base_url": endpoint.url, "model": "m", "dimensions": 8, **more}
     return Config(values={f"embedding.{name}": value for name, value in values.items()})
 
 
@@ -241,7 +241,7 @@ def test_the_settings_choose_the_service(endpoint: Endpoint, tmp_path: Path, mon
     embedder = load_embedder(config, tmp_path, "1")
     embedder.queries(["a"])
     assert endpoint.keys == [f"Bearer {KEY}"] and endpoint.requests[0]["input"] == ["q: a"]
-    other = load_embedder(settings(endpoint, query_prefix="Q: "), tmp_path, "1")
+    other = load_embedder(settings(endpoint, query_prefix="Q: ", backend="http"), tmp_path, "1")
     assert len({embedder.fingerprint, other.fingerprint, load_embedder(config, tmp_path, "2").fingerprint}) == 3
 
 
