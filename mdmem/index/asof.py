@@ -80,7 +80,7 @@ class View:
     def corpus(self) -> Corpus:
         """Return the windows of the commit as one searchable corpus."""
         if self._corpus is None:
-            waiting, rows, _ = overlay(self.index.catalog)
+            waiting, rows = overlay(self.index.catalog)
             fresh = [row for row in rows if row.note not in self.hidden]
             fresh += self.catalog.read(lambda connection: text_rows(connection, self._fresh))
             self._corpus = self.index.text.corpus(self.hidden | set(waiting), fresh)

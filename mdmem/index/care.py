@@ -122,7 +122,7 @@ def _words(index: Index) -> list[str]:
     """Compare the postings with those of all windows, analysed again."""
     notes = [row[0] for row in index.catalog.rows("SELECT rowid FROM notes")]
     truth = _prints([(memory(index.catalog.read(lambda connection: text_rows(connection, notes))), set())])
-    hidden, fresh, _ = overlay(index.catalog)
+    hidden, fresh = overlay(index.catalog)
     gone = set(hidden)
     parts: list[tuple[Segment, set[int]]] = [
         (segment, set(segment.dead) | {doc for doc, note in enumerate(segment.notes) if note in gone})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mdmem.index.analyzer import tokens
 from mdmem.index.catalog import ALIAS, ID, STEM, Catalog, listed
@@ -100,17 +100,19 @@ def _next(catalog: Catalog) -> list[int]:
     return notes
 
 
-def overlay(catalog: Catalog) -> tuple[list[int], list[Row], Any]:
-    """Return the queue as a search sees it: (notes to hide in the segments, their windows now, a stamp of both).
+def waiting_stamp(catalog: Catalog) -> tuple[str, int]:
+    """Return what changes whenever a note enters or leaves the queue, or changes in it."""
+    sql = "SELECT (SELECT value FROM meta WHERE key = 'changes'), (SELECT count(*) FROM text_queue)"
+    row = catalog.row(sql)
+    return (str(row[0]), int(row[1])) if row and row[1] else ("", 0)
+
+
+def overlay(catalog: Catalog) -> tuple[list[int], list[Row]]:
+    """Return the queue as a search sees it: the notes to hide in the segments, and their windows now.
 
     In a rebuild only the newest windows are taken in; the rest is found as the segments have it."""
 
-    def read(connection: sqlite3.Connection) -> tuple[list[int], list[Row], Any]:
-        changes = connection.execute("SELECT value FROM meta WHERE key = 'changes'").fetchone()
-        count = connection.execute("SELECT count(*) FROM text_queue").fetchone()[0]
-        if not count:
-            return [], [], ()
-        stamp = (changes[0] if changes else 0, count)
+    def read(connection: sqlite3.Connection) -> tuple[list[int], list[Row]]:
         notes: list[int] = []
         size = 0
         counted = "SELECT q.note, (SELECT count(*) FROM windows w WHERE w.note = q.note) FROM text_queue q"
@@ -119,6 +121,6 @@ def overlay(catalog: Catalog) -> tuple[list[int], list[Row], Any]:
             if notes and size > SEARCHED:
                 break
             notes.append(note)
-        return notes, text_rows(connection, notes), stamp
+        return notes, text_rows(connection, notes) if notes else []
 
     return catalog.read(read)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mdmem.errors import Locked, MdmemError, UsageError
 from mdmem.index.catalog import Catalog, CatalogDamaged
 from mdmem.index.changes import Known, Source, Tell, source_for
-from mdmem.index.flush import flush, overlay, queue_all, queued
+from mdmem.index.flush import flush, overlay, queue_all, queued, waiting_stamp
 from mdmem.index.home import Home, state_places
 from mdmem.index.refresh import Refreshed, index_lock, refresh, sources_of
 from mdmem.index.score import Corpus, TextHits
@@ -206,7 +206,12 @@ class Index:
 
     def corpus(self) -> Corpus:
         """Return all windows as one searchable corpus: the text index, and on top what waits to be written."""
-        hidden, fresh, stamp = overlay(self.catalog)
+        # The queue is looked at before the segments: a note that is written meanwhile is then hidden there, not lost here.
+        stamp = waiting_stamp(self.catalog)
+        kept = self.text.kept(stamp)
+        if kept is not None:
+            return kept
+        hidden, fresh = overlay(self.catalog)
         return self.text.corpus(hidden, fresh, stamp)
 
     def text_hits(

@@ -134,17 +134,23 @@ class TextIndex:
                 raise TextIndexDamaged("the text index cannot be read", why=f"{type(error).__name__}: {error}") from error
         raise AssertionError("unreachable")
 
+    def kept(self, stamp: Any) -> Corpus | None:
+        """Return the corpus that was made last, when neither the segments nor `stamp` have changed since."""
+        self.segments()
+        return self._corpus[1] if self._corpus is not None and self._corpus[0] == (self._stamp, stamp) else None
+
     def corpus(self, gone: Collection[int] = (), fresh: Iterable[Row] = (), stamp: Any = None) -> Corpus:
         """Return everything as one searchable corpus: the segments without the notes in `gone`, and the windows `fresh`.
 
-        `stamp` stands for the content of both: the same stamp may give the corpus made before."""
+        With a `stamp`, which stands for the content of both, it is kept for `kept`."""
         segments = self.segments()
         key = (self._stamp, stamp)
-        if stamp is None or self._corpus is None or self._corpus[0] != key:
-            rows = list(fresh)
-            extra: list[Segment] = [memory(rows)] if rows else []
-            self._corpus = (key, self._guarded(lambda: Corpus(segments, gone, extra, self.settings)))
-        return self._corpus[1]
+        rows = list(fresh)
+        extra: list[Segment] = [memory(rows)] if rows else []
+        made = self._guarded(lambda: Corpus(segments, gone, extra, self.settings))
+        if stamp is not None:
+            self._corpus = (key, made)
+        return made
 
     def search(self, corpus: Corpus, words: list[tuple[str, float]], allowed: Collection[int] | None, limit: int) -> TextHits:
         """Return corpus.search(…); raises TextIndexDamaged when the postings cannot be read."""

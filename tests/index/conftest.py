@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from mdmem.index import dense
+from mdmem.index.index import Index
 from mdmem.setup import init
 from mdmem.store import Store
 
@@ -73,3 +74,11 @@ def write(root: Path, path: str, body: str, **fields: str) -> Path:
     block = "".join(f"{key}: {value}\n" for key, value in fields.items())
     target.write_text(f"---\n{block}---\n\n{body}\n" if fields else f"{body}\n", encoding="utf-8")
     return target
+
+
+def found(index: Index, query: str, limit: int = 50) -> list[str]:
+    """Return the paths of the notes that a literal query finds, best first."""
+    index.refresh(embed_budget_s=0.0)
+    notes = dict.fromkeys(hit.note for hit in index.text_hits(query, None, limit).hits)
+    paths = {row["rowid"]: row["path"] for row in index.catalog.rows("SELECT rowid, path FROM notes")}
+    return [paths[note] for note in notes]
