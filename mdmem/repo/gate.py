@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 from mdmem.errors import MdmemError
@@ -62,13 +63,8 @@ def unpushed_findings(
     known = list(dict.fromkeys(known))
     span = [new, *(f"^{rev}" for rev in known)]
     try:
-        listed = git.run(
-            "rev-list", "--objects", "--filter=object:type=blob", "--filter-provided-objects", "--stdin",
-            input="".join(f"{line}\n" for line in span).encode(), read=True, timeout=120,
-        )  # fmt: skip
-        pairs = [line.partition(b" ") for line in listed.out.split(b"\n") if line]
-        blobs = {oid.decode("ascii"): name.decode("utf-8", "surrogateescape") for oid, _, name in pairs}
-        wanted = [oid for oid, path in blobs.items() if _scanned(path, roots) and path not in allowed]
+        blobs = _all_blobs(git, span) if "" in roots else _own_blobs(git, span, roots)
+        wanted = [oid for oid, path in blobs.items() if path not in allowed]
         found: list[Held] = []
         with BlobReader(git) as reader:
             for oid, data in zip(wanted, reader.many(wanted)):
@@ -88,8 +84,27 @@ def unpushed_findings(
     return found
 
 
-def _scanned(path: str, roots: Sequence[str]) -> bool:
-    return "" in roots or is_own(path, roots)
+def _all_blobs(git: Git, span: list[str]) -> dict[str, str]:
+    """Return {blob id: a path of it} of everything in the commits of a span."""
+    listed = git.run(
+        "rev-list", "--objects", "--filter=object:type=blob", "--filter-provided-objects", "--stdin",
+        input="".join(f"{line}\n" for line in span).encode(), read=True, timeout=120,
+    )  # fmt: skip
+    pairs = [line.partition(b" ") for line in listed.out.split(b"\n") if line]
+    return {oid.decode("ascii"): name.decode("utf-8", "surrogateescape") for oid, _, name in pairs}
+
+
+def _own_blobs(git: Git, span: list[str], roots: Sequence[str]) -> dict[str, str]:
+    """Return {blob id: path} of our own files only: a blob may also be that of a foreign file."""
+    args = ("log", "-z", "-m", "--raw", "--no-renames", "--no-abbrev", "--no-ext-diff", "--format=", "--stdin")
+    listed = git.run(*args, input="".join(f"{line}\n" for line in span).encode(), read=True, timeout=120)
+    found = {}
+    parts = listed.out.decode("utf-8", "surrogateescape").split("\0")
+    for info, path in pairwise(parts):
+        fields = info.lstrip("\n").split(" ")
+        if info.lstrip("\n").startswith(":") and len(fields) == 5 and fields[1].startswith("100") and is_own(path, roots):
+            found[fields[3]] = path
+    return found
 
 
 def _new_ones(reader: BlobReader, known: list[str], held: list[Held], data: bytes) -> list[Held]:
