@@ -64,10 +64,10 @@ _SEPARATOR = (
     r"|(?P<eq>\s{0,20}(?::=|[?+|]?=(?![=~])|＝))"
     r"|(?P<pair></(?:key|name|string)>\s{0,40}<(?:string|value)>"
     r"|[\"'`]?[ \t]{0,8}[,;]?[ \t]{0,8}(?:\\?[rn]|\r?\n[ \t]{0,40})?\\{0,3}[\"'`]?value\\{0,3}[\"'`]?[ \t]{0,8}[:=])"
-    r"|(?P<colon>\s{0,20}[:：](?![:=]))"
+    r"|(?P<colon>\s{0,20}[:：](?![:=]|[a-z]{1,12}:`))"
     r"|(?P<comma>[ \t]{0,8},(?=[ \t]{0,8}[bfru]{0,2}\\{0,3}[\"'`]))"
     r"|(?P<tag>(?:[ \t][^<>\n]{0,80})?>)"
-    r"|(?P<bar>[ \t]{0,40}\|)"
+    r"|(?P<bar>[ \t]{1,40}\||\|(?=[ \t]))"
     r"|(?P<call>\((?=[\"'`]))"
     r"|(?P<say>(?:[ \t]{1,3}(?:for|of|to|on|in|at|there|here)(?:[ \t]{1,3}[\w.\-@/'%]{1,30}){0,4}?)?"
     r"(?:(?:[ \t]{1,3}(?:is|was|are|will|be|now|still|currently|changed|set|reset|rotated|to|as|equals|reads|=|:)(?!\w)){1,4}:?"
@@ -145,7 +145,7 @@ def _after_keyword(text: str, low: bytes, at: int, end: int, strength: str, insi
         strength = _token_strength(text, low, at, end)
     if not strength:
         return end
-    return (yield from _values(text, suffix.end(), name_at, strength))
+    return (yield from _values(text, suffix.end(), name_at, strength, sure=bool(left) or low[at:end] not in _COMMON))
 
 
 def _key_strength(text: str, left: str, at: int) -> str:
@@ -193,17 +193,24 @@ def _said_before(text: str, at: int) -> Iterator[Span]:
         yield match.start(1), match.end(1), "password"
 
 
+_COMMON = (b"pass", b"auth", b"cred", b"creds", b"sig")
 # Words before a name that is being defined: what follows is a body, not a value.
 _DEFINES = ("def ", "function ", "func ", "fn ", "class ", "sub ", "interface ", "struct ", "enum ", "trait ", "type ")
 
 
-def _values(text: str, at: int, name_at: int, strength: str) -> Generator[Span, None, int]:
-    """Yield the span of the value whose separator may start at `at`, and of its neighbours in a list."""
+_TESTS = ("if ", "elif ", "not ", "and ", "or ", "in ", "while ", "with ")
+
+
+def _values(text: str, at: int, name_at: int, strength: str, sure: bool) -> Generator[Span, None, int]:
+    """Yield the span of the value whose separator may start at `at`, and of its neighbours in a list. A keyword that is
+    not `sure` is a common word too (pass, auth, cred): only a direct assignment counts."""
     place = None if text[max(0, name_at - 12) : name_at].endswith(_DEFINES) else _value_place(text, at, name_at)
     if place is None:
         return at
     start, how, listed = place
-    kind = "password" if strength in (STRONG, "pin") else "secret"
+    if not sure and how in ("say", "space", "bar"):
+        return at
+    kind, name_end = "password" if strength in (STRONG, "pin") else "secret", at
     for _ in range(_LONGEST_LIST):
         found = read_value(text, start)
         if found is None:
@@ -212,7 +219,7 @@ def _values(text: str, at: int, name_at: int, strength: str) -> Generator[Span, 
         if how == "tag" and text[last : last + 2] != "</" and not _alone(text, name_at - 1):
             # A tag that is never closed counts when it begins its line.
             return at
-        passed_on = not quoted and text[first:last].lower() == text[name_at:at].lower()
+        passed_on = not quoted and last - first > 2 and text[name_at:name_end].lower().endswith(text[first:last].lower())
         if passed_on or not is_secret(text, first, last, quoted, strength, how):
             # A long value that was no secret is not read again for each keyword inside it.
             return last if last - first > 40 else at
@@ -250,12 +257,23 @@ def _value_place(text: str, at: int, name_at: int) -> tuple[int, str, bool] | No
             return None
         return below.end(), "bar", False
     if below and how in ("colon", "eq", "typed", "tag", "option", "say"):
+        if ")" in separator[0] or text[max(0, name_at - 6) : name_at].endswith(_TESTS):
+            return None  # the body of a function, of an `if`
         own = text[text.rfind("\n", max(0, name_at - 80), name_at) + 1 : name_at]
         deeper = len(below["indent"]) > len(own) - len(own.lstrip(" \t"))
         return below.end(), "deeper" if deeper and not below["item"] else "below", bool(below["item"])
-    if text[start : start + 1] in ("\r", "\n", ""):
+    if text[start : start + 1] in ("\r", "\n", "") or (not separator["q"] and _closes(text, start)):
         return None
     return start, how, False
+
+
+def _closes(text: str, at: int) -> bool:
+    """Return whether the quote at `at` ends a string that holds the keyword: `"Password: "`."""
+    quote = text[at : at + 1]
+    if quote not in ('"', "'"):
+        return False
+    before = text[text.rfind("\n", max(0, at - 120), at) + 1 : at][-120:]
+    return len(compiled(rf"(?<![A-Za-z\\]){quote}|{quote}(?![A-Za-z])").findall(before)) % 2 == 1
 
 
 def _is_option(text: str, name_at: int) -> bool:

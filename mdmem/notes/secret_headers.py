@@ -10,7 +10,7 @@ from mdmem.notes.secret_words import WORDS, code, hexadecimal, mixed, placeholde
 
 _AUTHORIZATION = (
     r"(?i)authorization\\{0,3}[\"'`\])]{0,3}[ \t]{0,4}[:=,][ \t]{0,4}[bfru]{0,2}\\{0,3}[\"'`]?[ \t]{0,4}"
-    r"(?P<scheme>(?:bearer|basic|token|apikey|api-key|negotiate|key|oauth|ntlm|jwt|hawk|bot|client-id)"
+    r"(?P<scheme>(?:bearer|basic|token|apikey|api-key|negotiate|key|ntlm|jwt|hawk|bot|client-id)"
     r"(?:[ \t:=]{1,4}|%20|\+)[\"']?)?"
     r"(?P<value>[^\s\"'`,\\<]{1,4000}|<[^>\s]{1,80}>?)"
 )

@@ -30,7 +30,8 @@ def find_private(text: str, low: bytes) -> list[Span]:
                 if depth == 0:
                     spans.append((start, tag.end(), "private"))
             continue
-        if not _plain(tag):
+        # `Promise<Private>` in a program is told from a tag by the missing end.
+        if not _plain(tag) or text[tag.start() - 1 : tag.start()].isalnum():
             if last_closer is None:
                 last_closer = max((closer.start() for closer in compiled(_CLOSER).finditer(text)), default=-1)
             if last_closer < tag.end() or (tag["end"] and not tag["empty"] and "=" not in tag["rest"] and tag["rest"].strip()):
@@ -123,6 +124,9 @@ _HOOK = (
 )
 
 
+_SAMPLES = ("user", "username", "name", "login", "password", "passwd", "pass", "pwd", "secret", "token")
+
+
 def find_urls(text: str, low: bytes) -> list[Span]:
     """Return the spans of passwords (or of a lone long user part) in URLs; `:` and `@` may be part of a password."""
     spans: list[Span] = []
@@ -149,7 +153,8 @@ def find_urls(text: str, low: bytes) -> list[Span]:
             continue
         user, colon, password = token[:place].partition(":")
         if colon:
-            if password and not placeholder(password) and "/" not in user and "?" not in user:
+            sample = password.lower() in _SAMPLES and user.strip("[").lower() in _SAMPLES
+            if password and not sample and not placeholder(password) and "/" not in user and "?" not in user:
                 spans.append((first + len(user) + 1, first + place, "url-password"))
                 done = first + place
         elif random_like(user, 16) or compiled(r"[0-9a-f]{32,}$").match(user):

@@ -94,17 +94,21 @@ def is_secret(text: str, first: int, last: int, quoted: bool, strength: str, how
         if hexadecimal(value):
             return True
         several = len(compiled(r"[-_./:]").split(value)) > 1
+        if how == "eq" and not quoted and value.isalpha() and value.islower() and text[first - 1] == " ":
+            return False  # `key = name` in a program
         direct = how in ("eq", "typed", "option", "pair") or (how == "colon" and (quoted or len(value) > 5))
         if worded(value) and (several or not alone or not direct):
             return False
         if how == "space" and not random_like(value, 16):
             return False
-    return _strong(value, quoted, how, alone)
+    return _strong(value, quoted, how, alone if how != "deeper" else rest[:1] in ("", ",", "#"))
 
 
 def _strong(value: str, quoted: bool, how: str, alone: bool) -> bool:
-    if how in ("eq", "typed", "pair", "deeper"):
+    if how in ("eq", "typed", "pair"):
         return True
+    if how == "deeper":
+        return quoted or mixed(value) or (alone and compiled(r"@[A-Za-z_.]+$").match(value) is None)
     if how == "arrow":
         return quoted
     if how in ("colon", "tag", "below"):
@@ -128,7 +132,7 @@ def _medium(value: str, quoted: bool, how: str) -> bool:
     if hexadecimal(value) or random_like(value, 16):
         return True
     if how in ("say", "comma"):
-        return mixed(value) and len(value) >= 8
+        return mixed(value) and len(value) >= 8 and compiled(r"\d").search(value) is not None
     digits = sum(c.isdigit() for c in value)
     if mixed(value) and len(value) >= 6 and digits >= 2 and digits < len(value):
         return True

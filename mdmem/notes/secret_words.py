@@ -13,8 +13,8 @@ def _set(words: str) -> frozenset[str]:
 # What people write where a secret would stand.
 _PLACEHOLDER = (
     r"(?i)(?:\[redacted|\[hidden|\[secret|\[filtered|\[masked|\[removed|\[your|\[\w*\])"
-    r"|<[^<>\n]{0,60}>?$|\{\{|\$\{|\$\(|\$\[|\$[A-Z_a-z]\w*(?:[)\]}\"';,]|$)|%\w+%|%\(\w+\)s|%s|\{[\w.\-:!]*\}(?!\w)|#\{|@\{|\.\.\.|…|:\w+$|\(?(?:\(\?|\\[wWsSdD]|\[\^|\.[*+])"
-    r"|[*•·●＊x]{3,}$|[*•●]{2,}|_{3,}|-{2,}$|\?{2,}$|your[-_ ]|my[-_](?:api|secret|token|password)"
+    r"|<[^<>\n]{0,60}>?$|\{\{|\$\{|\$\(|\$\[|\$[A-Z_a-z]\w*(?:[)\]}\"';,]|->|::|$)|\[[^\]\n]{0,40}\]\(|&(?:#\w{1,8}|[lg]t|amp|quot);|\d+(?:\.\d+)+$|%\w+%|%\(\w+\)s|%s|\{[\w.\-:!]*\}(?!\w)|#\{|@\{|\.\.\.|…|:\w+$|\(?(?:\(\?|\\[wWsSdD]|\[\^|\.[*+])"
+    r"|[:\W]?[*•·●＊x]{3,}$|[*•●]{2,}|_{3,}|-{2,}$|\?{2,}$|your[-_ ]|my[-_](?:api|secret|token|password)"
     r"|(?:insert|enter|put|add|replace|change)[-_ ](?:your|me|this|with)"
     r"|(?:op|vault|ref\+\w+|env|keyring|file|ssm|arn|secretsmanager|bws|akv|gcpsm)://?|env[:.]|ENV\[|arn:aws|!(?:vault|env|secret|Ref|Sub)"
     r"|(?:dummy|example|placeholder|redacted|changeit|todo|tbd|n/a|xxx+)(?![a-z0-9])"
@@ -37,6 +37,7 @@ WORDS = _set(
     your agent client server service session cookie header headers body request response data json yaml xml html page
     button label form login logout signin signup hash salt bcrypt scrypt argon2 pbkdf2 plaintext plain length minimum
     maximum policy rule rules limit count size inherit always once next previous current first last node
+    option options flag flags argument arguments continue break
     1password bitwarden lastpass keepass keychain undisclosed local remote global oauth oauth2 jwt saml oidc sso ldap mfa"""
 )
 # In a quoted text of several words: the words of a label or a message, not of a pass phrase.
@@ -57,8 +58,12 @@ _ROOTS = _set(
     document localstorage sys std string buffer base64 json crypto uuid random math system io net path file auth local var
     each module data resource terraform github steps inputs needs vars matrix"""
 )
+_EXPRESSION = (
+    r"[(\[{]?(?P<deref>[&*]|\.\.\.)?(?:f\"|!)?(?P<first>[A-Za-z_][A-Za-z_0-9]*)(?P<path>(?:(?:\??\.|->|::)\$?[A-Za-z_]\w*)*)"
+)
 _HEX = r"(?:[0-9a-f]{7,128}|[0-9A-F]{7,128})$"
 _UUID = r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$"
+_PLAIN = r"(?i)(?:https?|file|ftp|ssh|git)://|[./~][\w./]|[A-Za-z]:\\|\d+[a-z]{0,7}$|@[a-z_.]+$|[a-z]+[?!]$"
 _KEYWORD_IN = r"(?i)pass|pwd|secret|token|key|cred|auth"
 
 
@@ -69,23 +74,25 @@ def placeholder(value: str) -> bool:
 
 def code(value: str, after: str) -> bool:
     """Return whether `value` is an expression of a program; `after` is the text that follows it."""
-    name = compiled(r"(?:f\"|[&*!]|\.\.\.)?([A-Za-z_][A-Za-z_0-9]*)((?:(?:\??\.|->|::)[A-Za-z_]\w*)*)").match(value)
+    name = compiled(_EXPRESSION).match(value)
     if name is None:
         return False
     rest = value[name.end() :]
-    parts = [name[1], *compiled(r"\w+").findall(name[2])]
-    if rest[:1] == "(" and (")" in value + after[:80]):
-        return not compiled(r"\d").search(name[0]) or "." in name[0] or "_" in name[0]
-    if rest[:1] == "[" and "]" in value + after[:80]:
+    digits = compiled(r"\d").search(name[0]) is not None
+    if rest[:1] == "(" and (not digits or not after.strip() or ")" in rest + after[:80]):
+        return not digits or rest == "(" or "." in name[0] or "_" in name[0]
+    if rest[:1] == "[" and "]" in rest + after[:80]:
         return True
     if rest.strip(";,)}]?!"):
         return False
-    if len(parts) > 1:
-        return parts[0].lower() in _ROOTS or compiled(_KEYWORD_IN).search(name[0]) is not None
+    if name["deref"]:
+        return not digits
+    if name["path"]:
+        root = name["first"].lower()
+        return not digits or root in _ROOTS or compiled(_KEYWORD_IN).search(name[0]) is not None
     # One name alone: a variable when it is spelled as one of several words and has no digit.
-    return not compiled(r"\d").search(name[1]) and (
-        compiled(r"[a-z]+(?:_[a-z]+)+$|[a-z]+(?:[A-Z][a-z]+)+$|_\w+$").match(name[1]) is not None
-    )
+    several = r"[a-z]+(?:_[a-z]+)+$|[a-z]+(?:[A-Z][a-z]+)+$|_\w+$"
+    return not digits and compiled(several).match(name["first"]) is not None
 
 
 def worded(value: str) -> bool:
@@ -109,14 +116,9 @@ def hexadecimal(value: str) -> bool:
 
 def mixed(value: str) -> bool:
     """Return whether a short value looks made up: letters with digits or with punctuation inside, not a known name."""
-    if (
-        len(value) < 4
-        or worded(value)
-        or compiled(r"(?i)(?:https?|file|ftp|ssh|git)://|[./~][\w./]|[A-Za-z]:\\|\d+[a-z]{0,7}$").match(value)
-    ):
+    if len(value) < 4 or worded(value) or compiled(_PLAIN).match(value):
         return False
-    letters = compiled(r"[A-Za-z]").search(value) is not None
-    return letters and compiled(r"\d|[!@#$%^&*?~+=|<>]").search(value[: len(value)]) is not None
+    return compiled(r"[A-Za-z]").search(value) is not None and compiled(r"\d|[!@#$%^&*?~+=|<>]").search(value) is not None
 
 
 def random_like(value: str, least: int = 20) -> bool:
@@ -124,12 +126,17 @@ def random_like(value: str, least: int = 20) -> bool:
     the kind of character changing about as often as in random text. Hashes, UUIDs, paths and joined words are not."""
     if len(value) < least or hexadecimal(value) or worded(value):
         return False
-    if compiled(r"(?i)sha\d+[-:]|iVBORw0|/9j/|R0lGOD|UklGR|PHN2Zy|JVBERi|https?:|data:|\.{0,2}/|~/|[a-z]:\\").match(value):
+    if compiled(r"(?i)_Z[A-Z]|sha\d+[-:]|iVBORw0|/9j/|R0lGOD|UklGR|PHN2Zy|JVBERi|https?:|data:|\.{0,2}/|~/|[a-z]:\\").match(value):
         return False
     longest = max(compiled(r"[^A-Za-z0-9]+").split(value), key=len)
     if len(longest) < 12 and len(value) < 32:
         return False
     if not compiled(r"\d").search(value) or not compiled(r"[A-Za-z]").search(value):
+        return False
+    # Letters in a row that are all small: about a tenth of random text, most of a name in a program.
+    if compiled(r"[A-Z]").search(value) and sum(map(len, compiled(r"[a-z]{3,}").findall(value[:256]))) > 0.4 * min(
+        len(value), 256
+    ):
         return False
     pieces = compiled(r"[a-z]+|[A-Z]+|\d+|[^A-Za-z\d]+").findall(value[:256])
     return len(pieces) - 1 >= 0.25 * min(len(value), 256)
