@@ -86,20 +86,23 @@ def find_blocks(text: str, low: bytes) -> list[Span]:
     spans: list[Span] = []
     at = 0
     more_ends = True
-    begin, end = compiled(_BEGIN), compiled(_END)
     where = low.find(b"private")
     while where >= 0:
         if low.startswith(b"private-lines:", where):
             putty = compiled(_PUTTY).match(text, where)
             if putty and "\n" in putty[0]:
                 spans.append((where, putty.end(), "private-key"))
-        first = begin.search(text, max(at, where - 60), where + 40) if b"begin" in low[max(at, where - 60) : where] else None
+        first = (
+            compiled(_BEGIN).search(text, max(at, where - 60), where + 40)
+            if b"begin" in low[max(at, where - 60) : where]
+            else None
+        )
         if first is None:
             where = low.find(b"private", where + 7)
             continue
-        last = end.search(text, first.end()) if more_ends else None
+        last = compiled(_END).search(text, first.end()) if more_ends else None
         more_ends = last is not None
-        if last is not None and begin.search(text, first.end(), last.start()) is None:
+        if last is not None and compiled(_BEGIN).search(text, first.end(), last.start()) is None:
             stop = last.end()
         else:
             rest = compiled(_REST).match(text, first.end())

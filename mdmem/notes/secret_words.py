@@ -126,7 +126,9 @@ def random_like(value: str, least: int = 20) -> bool:
     the kind of character changing about as often as in random text. Hashes, UUIDs, paths and joined words are not."""
     if len(value) < least or hexadecimal(value) or worded(value):
         return False
-    if compiled(r"(?i)_Z[A-Z]|sha\d+[-:]|iVBORw0|/9j/|R0lGOD|UklGR|PHN2Zy|JVBERi|https?:|data:|\.{0,2}/|~/|[a-z]:\\").match(value):
+    # Mangled names, digests, images and documents in base64, addresses, paths.
+    prefixes = r"(?i)_Z[A-Z]|sha\d+[-:]|iVBORw0|/9j/|R0lGOD|UklGR|PHN2Zy|JVBERi|https?:|data:|\.{0,2}/|~/|[a-z]:\\"
+    if compiled(prefixes).match(value):
         return False
     longest = max(compiled(r"[^A-Za-z0-9]+").split(value), key=len)
     if len(longest) < 12 and len(value) < 32:
