@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mdmem.hooks.command import hook_argv
+from mdmem.install.command import hook_argv
 from mdmem.locate import trust
 
 # Events and what may stand in their hookSpecificOutput.

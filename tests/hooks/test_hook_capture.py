@@ -66,7 +66,7 @@ def test_the_batch_repeats_what_single_events_told(project: Path, store: Path) -
 def test_ten_at_once_leave_one_observation_each(project: Path, store: Path) -> None:
     import subprocess
 
-    from mdmem.hooks.command import hook_argv
+    from mdmem.install.command import hook_argv
     from tests.hooks.host import environment
 
     run_hook("Stop", sample("Stop", project), cwd=project)
@@ -187,7 +187,7 @@ def test_no_child_stays_in_our_group_or_on_our_pipes(project: Path, store: Path,
     """The process that an edited note starts has its own session, and stdio on the null device."""
     import subprocess
 
-    from mdmem.hooks.command import hook_argv
+    from mdmem.install.command import hook_argv
     from tests.hooks.host import environment
 
     note = store / "memories" / "a.md"

@@ -201,7 +201,7 @@ def test_a_session_leaves_a_note(project: Path, store: Path, tmp_path: Path) -> 
 def test_h5_ten_ends_at_once_start_one_worker(project: Path, store: Path, tmp_path: Path) -> None:
     import subprocess
 
-    from mdmem.hooks.command import hook_argv
+    from mdmem.install.command import hook_argv
     from tests.hooks.host import environment
 
     index(store)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mdmem.hooks.command import hook_argv
+from mdmem.install.command import hook_argv
 from tests.hooks.host import SAMPLES, Done, environment, run_hook, sample, spooled
 
 EVENTS = sorted(SAMPLES)
