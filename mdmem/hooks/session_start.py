@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _EMPTY_AFTER = ("startup", "clear", "compact")
 # Sessions of the spool in which recently edited files are looked for, and their files.
 _SESSIONS, _FILES = 3, 6
+# Notes up to which whole folders are watched.
+MOST_WATCHED = 300
 
 
 def session_start(payload: dict[str, Any]) -> dict[str, Any] | None:
@@ -66,11 +68,21 @@ def _context(place: Place, payload: dict[str, Any]) -> dict[str, Any]:
     budget = place.settings["token_budget"]
     given = seen.seen(place, session)
     block = session_context(viewer, budget, moment, own=place.settings["inject"] == "own", seen=given)
-    if not block.text:
-        return {}
     seen.add(place, session, [quote.id or quote.path for quote in block.kept])
-    paths = [os.path.join(place.root, quote.path) for quote in block.kept if ":" not in quote.path]
-    return {"additionalContext": block.text, "watchPaths": paths}
+    inside: dict[str, Any] = {"additionalContext": block.text} if block.text else {}
+    watched = _watched(place, block.total, [quote.path for quote in block.kept])
+    return {**inside, "watchPaths": watched} if watched else inside
+
+
+def _watched(place: Place, total: int, given: list[str]) -> list[str]:
+    """Return what the host should watch: the folders of notes, in a large store only the notes that were given.
+
+    Claude Code 2.1 watches a folder with all below it, and starts a hook for each file that a pull brings.
+    """
+    if total > MOST_WATCHED:
+        return [os.path.join(place.root, path) for path in given if ":" not in path]
+    folders = [os.path.join(place.root, name) for name in ("memories", "entities", "tasks", "messages", "claude")]
+    return [folder for folder in folders if os.path.isdir(folder)]
 
 
 def _recent(place: Place) -> list[str]:

@@ -109,12 +109,7 @@ def _run(root: str, items: list[dict[str, Any]]) -> None:
 def _commit(store: Store, paths: list[str], session: str) -> None:
     from mdmem.memory.edited import commit_edited
 
-    held = commit_edited(store, paths, session).held
-    if held:
-        from mdmem.hooks.failures import tell
-
-        for path, why in held.items():
-            tell(f"{path} is not committed: {why}")
+    _hold(commit_edited(store, paths, session).held)
 
 
 def _index(store: Store) -> None:
@@ -132,22 +127,34 @@ def _close_sessions(store: Store, ended: list[str]) -> None:
 
     close_sessions(store, ended)
     if ended:
-        _renew_lists(store)
+        _tidy_up(store)
     seen.expire(str(store.common_state_dir), store.clock.now().timestamp())
 
 
-def _renew_lists(store: Store) -> None:
-    """Renew the generated lists of the native memory folders, when no session is reading and editing them."""
+def _tidy_up(store: Store) -> None:
+    """At a session's end: renew the generated lists of native memory, and commit what was written without any hook (Claude Code
+    itself adds a line to MEMORY.md)."""
     from mdmem.memory.edited import commit_edited
-    from mdmem.memory.memory_index import INDEX, refresh_index
+    from mdmem.memory.memory_index import refresh_index
+    from mdmem.repo.commit import pending
 
     try:
         folders = sorted(entry.name for entry in os.scandir(store.root / "claude") if entry.is_dir(follow_symlinks=False))
     except OSError:
-        return
-    changed = [f"claude/{name}/{INDEX}" for name in folders if refresh_index(store, f"claude/{name}")]
-    if changed:
-        commit_edited(store, changed)
+        folders = []
+    for name in folders:
+        refresh_index(store, f"claude/{name}")
+    if store.mode == "dedicated":
+        waiting = [store.from_git(found.path) for found in pending(store.git)]
+        _hold(commit_edited(store, [path for path in waiting if path and path.endswith(".md")]).held)
+
+
+def _hold(held: dict[str, str]) -> None:
+    if held:
+        from mdmem.hooks.failures import tell
+
+        for path, why in held.items():
+            tell(f"{path} is not committed: {why}")
 
 
 def _sync(store: Store) -> None:

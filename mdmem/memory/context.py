@@ -96,7 +96,9 @@ def session_context(viewer: Viewer, budget: int, now: datetime, *, own: bool = F
             if quote.path not in taken:
                 taken.add(quote.path)
                 quotes.append(quote)
-        return block("session start", viewer.root, quotes, budget)
+        made = block("session start", viewer.root, quotes, budget)
+        made.total = sum(row["n"] for row in catalog.rows("SELECT count(*) AS n FROM notes WHERE folder = ''"))
+        return made
     finally:
         catalog.close()
 

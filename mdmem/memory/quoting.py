@@ -72,12 +72,12 @@ def units(text: str) -> int:
 
 
 class Block:
-    """A block as it was packed: its text ('' for none), and the quotes that are in it."""
+    """A block as it was packed: its text ('' for none), the quotes that are in it, and how many notes the store has."""
 
-    __slots__ = ("kept", "text")
+    __slots__ = ("kept", "text", "total")
 
     def __init__(self, text: str, kept: Sequence[Quote]) -> None:
-        self.text, self.kept = text, list(kept)
+        self.text, self.kept, self.total = text, list(kept), 0
 
 
 def block(why: str, root: str, quotes: Iterable[Quote], budget: int) -> Block:

@@ -172,3 +172,14 @@ def test_the_import_of_its_transcripts(box: Box, api: MessagesApi, tmp_path: Pat
     (note,) = (store / "sessions").rglob("*.md")
     assert "create a file called a.txt for me" in note.read_text() and "a.txt" in note.read_text()
     assert mdmem(box, "import", "transcripts", str(box.config / "projects"), store=store)["created"] == 0
+
+
+def test_a_note_that_an_editor_changes_during_a_session_is_seen(box: Box, api: MessagesApi, tmp_path: Path) -> None:
+    store = ready(box)
+    mdmem(box, "remember", "fact", "The first fact.", "--scope", "shared", store=store)
+    body = "---\ntype: fact\ntitle: Second\n---\nWritten by an editor.\n"
+    late = store / "memories" / "late.md"
+    shell = f"sleep 2; printf '{body.encode('unicode_escape').decode()}' > '{late}'; sleep 3"
+    api.turns[:] = [[use("Bash", command=shell, description="Wait")], [text("Done.")]]
+    box.claude("wait a little for me please", "--allowedTools", "Bash")
+    wait_until(lambda: "late.md" in git(store, "log", "--name-only", "--format=%s"))

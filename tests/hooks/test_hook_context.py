@@ -25,6 +25,21 @@ from tests.hooks.host import (
 LIMIT = 9_500
 
 
+def test_folders_are_watched_until_the_store_is_large(project: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mdmem.hooks import session_start
+    from mdmem.hooks.place import find_place
+
+    add_note(store, "memories/a.md", "A fact.", type="decision", title="A")
+    index(store)
+    done = run_hook("SessionStart", sample("SessionStart", project), cwd=project)
+    assert done.answer is not None
+    assert done.answer["hookSpecificOutput"]["watchPaths"] == [str(store / "memories")]
+    place = find_place(str(project))
+    assert place is not None
+    large = session_start.MOST_WATCHED + 1
+    assert session_start._watched(place, large, ["memories/a.md", "docs:x.md"]) == [str(store / "memories/a.md")]
+
+
 def start(project: Path, source: str = "startup", **env: str | None) -> str:
     data = payload("SessionStart", project, source=source)
     done = run_hook("SessionStart", data, cwd=project, env=env)
@@ -37,7 +52,7 @@ def start(project: Path, source: str = "startup", **env: str | None) -> str:
     if inside is None:
         return ""
     assert set(inside) <= ALLOWED["SessionStart"] and inside["hookEventName"] == "SessionStart"
-    return str(inside["additionalContext"])
+    return str(inside.get("additionalContext", ""))
 
 
 def ask(project: Path, prompt: str, **fields: object) -> str:
@@ -50,7 +65,7 @@ def ask(project: Path, prompt: str, **fields: object) -> str:
     assert set(answer) == {"hookSpecificOutput"}
     inside = answer["hookSpecificOutput"]
     assert set(inside) <= ALLOWED["UserPromptSubmit"] and inside["hookEventName"] == "UserPromptSubmit"
-    return str(inside["additionalContext"])
+    return str(inside.get("additionalContext", ""))
 
 
 def test_a_session_starts_with_what_matters(project: Path, store: Path) -> None:
