@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 CANDIDATES = 40
 MOST = 3
 # Windows whose cosines tell how near the store as a whole is to a prompt.
-SAMPLE = 256
+SAMPLE = 128
 # A further note is given only when its chance is this share of the best one's.
 BESIDE = 0.6
 
