@@ -105,7 +105,8 @@ def measure(store: Path, runs: int, env: dict[str, str]) -> dict[str, list[float
             else:
                 event, fields, _, warm = CASES[name]
                 argv, more = hook_argv(event), {"MDMEM_SERVE": "auto" if warm else "off"}
-                payload = {"session_id": f"{len(name)}-{os.getpid()}-{run}", "cwd": str(store), "hook_event_name": event, **fields}
+                session = f"{len(name)}-{os.getpid()}-{run}"
+                payload = {"session_id": session, "cwd": str(store), "hook_event_name": event, **fields}
                 if "note" in name:
                     payload["tool_input"] = {"file_path": str(note)}
                 data = json.dumps(payload).encode()
