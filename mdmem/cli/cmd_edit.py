@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+from contextlib import ExitStack
 
 import click
 
@@ -29,15 +30,21 @@ def editor() -> list[str]:
 
 @click.command("edit")
 @click.argument("reference", metavar="NOTE")
+@click.option("--lease", is_flag=True, help="Hold the note's lease across machines while the editor is open.")
 @json_option
 @click.pass_context
-@examples("mdmem edit project-apollo", 'EDITOR="code --wait" mdmem edit "Deploy on Thursdays"')
-def command(ctx: click.Context, reference: str, as_json: bool) -> None:
+@examples(
+    "mdmem edit project-apollo",
+    "mdmem edit project-apollo --lease",
+    'EDITOR="code --wait" mdmem edit "Deploy on Thursdays"',
+)
+def command(ctx: click.Context, reference: str, lease: bool, as_json: bool) -> None:
     """Open a note in your editor; check, index and commit it when the editor closes.
 
     A note that no longer parses stays as you left it: it is named, and found by its words until it is mended.
     """
     from mdmem.memory.change import find
+    from mdmem.memory.leasing import holding, warning
     from mdmem.memory.write import commit, subject
     from mdmem.notes.redact import scan
     from mdmem.notes.schema import validate
@@ -47,7 +54,14 @@ def command(ctx: click.Context, reference: str, as_json: bool) -> None:
     path = folder.root / before.path
     words = [*editor(), str(path)]
     try:
-        code = subprocess.run(words, check=False).returncode
+        with ExitStack() as held:
+            if lease:
+                taken = held.enter_context(holding(store, before))
+                if taken.notice:
+                    note(f"note: {taken.notice}")
+            elif word := warning(store, before):
+                note(f"note: {word}; both changes will be kept")
+            code = subprocess.run(words, check=False).returncode
     except OSError as error:
         raise MdmemError(f"cannot start {words[0]}", why=error.strerror or "", hint="export EDITOR=nano") from error
     if code != 0:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdmem.clock import stamp
 from mdmem.errors import BadNote, ConflictFound, Refused, UsageError
+from mdmem.memory.leasing import warning
 from mdmem.memory.write import commit, subject
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ FIXED = frozenset({"id"})
 
 @dataclass
 class Changed:
-    """What a change did: paths with their new bytes on disk, and whether they are committed."""
+    """What a change did: paths with their new bytes on disk, and whether they are committed. `notice` names who holds the
+    note's lease, if somebody else does."""
 
     id: str
     path: str
@@ -31,6 +33,7 @@ class Changed:
     committed: bool
     reason: str = ""
     fields: dict[str, Any] = field(default_factory=dict)
+    notice: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -39,6 +42,8 @@ class Changed:
             out["reason"] = self.reason
         if self.fields:
             out["fields"] = self.fields
+        if self.notice:
+            out["notice"] = self.notice
         return out
 
 
@@ -109,7 +114,7 @@ def _apply(store: Store, folder: Folder, note: Note, changes: dict[str, Any], ve
     if folder is not store.folder:
         return Changed(identity, note.path, True, False, "a local note is never committed", changes)
     done = commit(store, [note.path], subject(verb, note.title))
-    return Changed(identity, note.path, True, done.done, done.reason, changes)
+    return Changed(identity, note.path, True, done.done, done.reason, changes, warning(store, note))
 
 
 def new_id(store: Store, note: Note) -> str:

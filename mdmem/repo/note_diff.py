@@ -50,7 +50,8 @@ def diff_notes(
         side = follow(delta, contents, lambda: similar(git, old, new))
         found = [_change(contents, None, path, item, see) for path, item in side.added.items()]
         for path, now in side.kept.items():
-            found.append(_change(contents, (path, side.base[path]), *(now or (path, None)), see))
+            where, left = now if now is not None else (path, None)
+            found.append(_change(contents, (path, side.base[path]), where, left, see))
     return sorted((change for change in found if change is not None), key=lambda change: change.path)
 
 

@@ -181,3 +181,27 @@ def test_in_a_code_repository_nothing_happens_by_itself(tmp_path: Path, capsys: 
     assert "--commit" in box.err and sh(app, "rev-parse", "HEAD") == before
     assert box.json("sync", "--commit")["counts"]["committed"] == 1
     assert all(name.startswith("memories/") for name in sh(app, "show", "--name-only", "--format=", "HEAD").split())
+
+
+def test_edit_holds_the_lease_and_others_are_warned(pair: tuple[Box, Box], monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = pair
+    path = a.json("remember", "fact", "the office is in Basel")["path"]
+    a("sync")
+    b("sync")
+    # The "editor" looks from the other machine while the note is open.
+    script = a.folder.parent / "editor.sh"
+    script.write_text(f'#!/bin/sh\ngit -C "{a.folder}" for-each-ref refs/mdmem > "{a.folder.parent}/seen"\necho more >> "$1"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(script))
+    monkeypatch.setenv("MDMEM_DEVICE", "one")
+    assert a.json("edit", path, "--lease")["committed"]
+    assert "/leases/" in (a.folder.parent / "seen").read_text()
+    assert a.json("lease", "list") == []
+    a("lease", "acquire", path, "--ttl", "10m")
+    b("sync")
+    monkeypatch.setenv("MDMEM_DEVICE", "two")
+    assert "user@one" in b.json("set", path, "importance=0.5")["notice"]
+    assert "is leased by user@one" in b.err
+    b("edit", path, "--lease", code=5)
+    monkeypatch.setenv("MDMEM_DEVICE", "one")
+    assert "notice" not in a.json("set", path, "importance=0.6")
