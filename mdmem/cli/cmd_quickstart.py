@@ -46,7 +46,7 @@ def command(directory: str, as_json: bool) -> None:
         say('  mdmem remember decision "We deploy on Thursdays" --tags deploy')
         say('  mdmem recall "when do we deploy"')
         say("  mdmem install claude-code        # an agent remembers without being told")
-        say("  mdmem remote set URL && mdmem sync   # a second machine")
+        say("  mdmem remote add origin URL && mdmem sync   # a second machine")
 
     emit(data, as_json, human)
     for text in made.notices:
