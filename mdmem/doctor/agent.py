@@ -28,6 +28,9 @@ def hooks(look: Look) -> Iterator[Finding]:
             if not (Path(program).is_file() or shutil.which(program)):
                 text = f"{path}: the hook of {event} calls {program}, which is not there"
                 yield Finding("hook-program", ERROR, text, f"mdmem install claude-code --{scope}")
+            if not isinstance(hook.get("args"), list):
+                text = f"{path}: the hook of {event} goes through a shell, whose profile may print before our JSON"
+                yield Finding("hook-shell", WARNING, text, f"mdmem install claude-code --{scope}")
             if not isinstance(hook.get("timeout"), int) or not 0 < hook["timeout"] <= 120:
                 text = f"{path}: the hook of {event} has no sensible time limit (it is in seconds)"
                 yield Finding("hook-timeout", WARNING, text, f"mdmem install claude-code --{scope}")

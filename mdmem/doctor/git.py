@@ -146,6 +146,19 @@ def waiting(look: Look) -> Iterator[Finding]:
         yield Finding("unpushed", NOTE, f"{count} commits wait to be pushed", "mdmem sync")
 
 
+def stash(look: Look) -> Iterator[Finding]:
+    """No work waits in git's stash, where `git pull --autostash` leaves it when it does not fit (with exit code 0)."""
+    found = [line for line in look.store.git.run("stash", "list", "-z", read=True).fields() if line]
+    if found:
+        from mdmem.memory.conflicts import conflicted
+
+        marked = [note.path for note, conflicts in conflicted(look.store) if any(c.kind == "markers" for c in conflicts)]
+        text = f"{len(found)} entries in git's stash: {found[0]}"
+        if marked:
+            text += f"; and git's markers stand in {marked[0]}: an autostash did not fit"
+        yield Finding("stash", WARNING if marked else NOTE, text, f"git -C '{look.store.root}' stash show -p")
+
+
 def secrets(look: Look) -> Iterator[Finding]:
     """No secret stands in what would be pushed (with --deep: in the whole history)."""
     from mdmem.repo.scan import scan_history, scan_unpushed
@@ -163,4 +176,4 @@ def secrets(look: Look) -> Iterator[Finding]:
         yield Finding("secrets", ERROR, f"{len(hits)} secrets in the {where}: {hits[0]}", "mdmem scan-secrets --history")
 
 
-CHECKS = (version, state, locks, driver, attributes, ignored, untracked, waiting, remote, secrets)
+CHECKS = (version, state, locks, driver, attributes, ignored, untracked, waiting, remote, stash, secrets)

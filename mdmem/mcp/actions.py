@@ -162,7 +162,7 @@ def handoff(store: Store, given: dict[str, Any]) -> str:
     from mdmem.team.handoff import gather
     from mdmem.team.handoff_text import markdown
 
-    return markdown(gather(store, hours=given.get("hours", 8)), given.get("budget", 1500))
+    return markdown(gather(store, hours=float(given.get("hours", 8))), given.get("budget", 1500))
 
 
 def task(store: Store, given: dict[str, Any]) -> str:

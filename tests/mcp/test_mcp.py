@@ -97,6 +97,8 @@ def test_both_eras_and_every_tool(client: Client) -> None:
     assert client.tool("memory_message", action="send", to="other", subject="Hello")[0].startswith("sent")
     assert client.tool("memory_message", action="inbox")[0] == "No messages."
     assert '"n": 2' in client.tool("memory_query", sql="SELECT count(*) AS n FROM notes WHERE kind = 'memory'")[0]
+    text, wrong = client.tool("memory_handoff", hours=24)
+    assert not wrong and "Upgrade" in text
     assert client.tool("memory_sync")[1] is False
     assert identity in client.tool("memory_forget", note=identity)[0]
     assert identity not in client.tool("memory_search", query="deploy Fridays", mode="keyword")[0]
