@@ -62,7 +62,34 @@ def settings_page() -> str:
     for name, default in DEFAULTS.items():
         shown = {True: "on", False: "off"}.get(default, str(default)) if isinstance(default, bool) else str(default)
         lines.append(f"| `{name}` | {f'`{shown}`' if shown else ''} | {MEANING[name]} | {'yes' if name in SHARED else ''} |")
-    return "\n".join(lines) + "\n"
+    lines += ["", TABLES]
+    return "\n".join(lines)
+
+
+TABLES = """## Tables
+
+Three tables of your own `config.toml` hold more than one value.
+
+```toml
+# Other stores of yours: recall searches them all and names the store of each hit.
+[[stores]]
+name = "team"
+path = "~/team-notes"
+shared = true                  # others read it: notes of scope user:…, agent:… and local never go there
+scopes = ["project:apollo"]    # notes of these scopes go there unless you say otherwise
+
+# Folders outside any store, indexed in place and never written to.
+[[folders]]
+path = "~/work/docs"
+kind = "entity"
+[folders.types]
+"people/" = "person"
+
+# What an agent may read; a store's own file may narrow it, never widen it.
+[agents.reviewer]
+scopes = ["shared", "project:*"]
+```
+"""
 
 
 def completion_script(shell: str) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @click.option("--hybrid", "mode", flag_value="hybrid", default=True, help="By both, the default.")
 @click.option("--fusion", type=click.Choice(["minmax", "rrf"]), default=None, help="How the two are joined.")
 @filter_options
+@click.option("--store", multiple=True, metavar="NAME", help="Only this store of [[stores]]; may be given again.")
 @click.option("--as-of", metavar="DATE", default="", help="Search the store as git had it then.")
 @click.option("--all", "everything", is_flag=True, help="Superseded, forgotten and expired notes too.")
 @click.option("--budget", type=click.IntRange(1), default=None, metavar="TOKENS", help="Print a context block that fits.")
@@ -41,9 +42,8 @@ def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **give
     The query is searched as it is: quotes, stars, AND and colons mean themselves. No match is not an error.
     """
     from mdmem.clock import parse_time
+    from mdmem.federation import ask
     from mdmem.recall.query import Query
-    from mdmem.recall.recall import recall
-    from mdmem.warm.recalling import recall_warm
 
     store = open_store(ctx)
     filters = filters_of(store, given, retired=given["everything"])
@@ -59,7 +59,10 @@ def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **give
         query_syntax=given["query_syntax"],
         fusion=given["fusion"] or "",
     )
-    found = recall_warm(store, query) or recall(store, query)
+    before = len(store.notices)
+    found = ask(store, query, given["store"], only=bool(ctx.find_root().obj.get("directory")))
+    for text in store.notices[before:]:
+        note(f"note: {text}")
     emit(found.as_dict(), as_json, lambda: _print(found, query))
     for text in found.notices:
         note(f"note: {text}")

@@ -23,6 +23,7 @@ from mdmem.errors import UsageError
 @click.option("--pinned", is_flag=True, help="Always put before the agent at session start; never fades.")
 @click.option("--fact-key", default="", help="What this is the current value of, such as `database`.")
 @click.option("--expires", metavar="DATE", default="", help="Leave it out of recall from that date on.")
+@click.option("--store", "store_name", metavar="NAME", default="", help="The store of [[stores]] that it goes to.")
 @click.option("--commit", "by_name", is_flag=True, help="Commit it also inside a code repository.")
 @json_option
 @click.pass_context
@@ -44,6 +45,7 @@ def command(
     pinned: bool,
     fact_key: str,
     expires: str,
+    store_name: str,
     by_name: bool,
     as_json: bool,
 ) -> None:
@@ -53,9 +55,13 @@ def command(
     your own are fine. Secrets are taken out first. The same text kept twice gives one note, and says so.
     """
     from mdmem.clock import parse_time, stamp
+    from mdmem.federation import target
     from mdmem.memory.remember import Memory, remember
 
-    store = open_store(ctx, need="write")
+    store = open_store(ctx)
+    scope = scope or store.default_scope
+    name, store = target(store, scope, store_name)
+    store.writable()
     if text == "-":
         text = sys.stdin.buffer.read().decode("utf-8", "replace")
         if not text.strip():
@@ -74,11 +80,11 @@ def command(
     def human() -> None:
         words = {"created": "Remembered", "unchanged": "Already known", "superseded": "Remembered, replacing the older one"}
         say(f"{words.get(result.action, result.action.capitalize())} [{memory.type}]: {clean(memory.title)}")
-        say(f"  {result.path}  [{result.id}]")
+        say(f"  {name + ': ' if name else ''}{result.path}  [{result.id}]")
         for row in result.related:
             say(f"  see also: {clean(row['title'])}  [{row['id'] or row['path']}]")
 
-    emit(result.as_dict(), as_json, human)
+    emit({**result.as_dict(), **({"store": name} if name else {})}, as_json, human)
     if result.redacted:
         note(f"note: taken out before saving: {', '.join(result.redacted)}")
     if result.reason and memory.scope != "local":

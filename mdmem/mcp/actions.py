@@ -37,9 +37,8 @@ def _line(text: str) -> str:
 
 def search(store: Store, given: dict[str, Any]) -> str:
     from mdmem.clock import parse_time
+    from mdmem.federation import ask
     from mdmem.recall.query import Query
-    from mdmem.recall.recall import recall
-    from mdmem.warm.recalling import recall_warm
 
     as_of = parse_time(given["as_of"], store.clock.now(), end=True) if given.get("as_of") else None
     query = Query(
@@ -49,10 +48,10 @@ def search(store: Store, given: dict[str, Any]) -> str:
         filters=_filters(store, given),
         as_of=as_of,
     )
-    found = recall_warm(store, query) or recall(store, query)
+    found = ask(store, query)
     parts = [f"{len(found.results)} notes" if found.results else "Nothing found."]
     for hit in found.results:
-        where = f"{_line(hit.path)}:{hit.start_line}-{hit.end_line}"
+        where = (f"{_line(hit.store)}: " if hit.store else "") + f"{_line(hit.path)}:{hit.start_line}-{hit.end_line}"
         parts.append(f"- **{_line(hit.title)}** [{_line(hit.type or hit.kind)}] `{_line(hit.id or hit.path)}` {where}")
         parts.append(_quoted(hit.snippet))
     return "\n".join([*parts, *(f"note: {text}" for text in found.notices)])
@@ -73,6 +72,7 @@ def get(store: Store, given: dict[str, Any]) -> str:
 
 
 def add(store: Store, given: dict[str, Any]) -> str:
+    from mdmem.federation import target
     from mdmem.memory.remember import Memory, remember
 
     memory = Memory(
@@ -85,7 +85,8 @@ def add(store: Store, given: dict[str, Any]) -> str:
         given.get("supersedes", ""),
         {"source": "mcp"},
     )
-    done = remember(store.writable(), memory)
+    memory.scope = memory.scope or store.default_scope
+    done = remember(target(store, memory.scope)[1].writable(), memory)
     lines = [f"{done.action}: `{done.id}` {done.path}"]
     if done.redacted:
         lines.append(f"taken out before saving: {', '.join(done.redacted)}")
@@ -149,12 +150,11 @@ def related(store: Store, given: dict[str, Any]) -> str:
 
 
 def context(store: Store, given: dict[str, Any]) -> str:
+    from mdmem.federation import ask
     from mdmem.recall.query import Query
-    from mdmem.recall.recall import recall
-    from mdmem.warm.recalling import recall_warm
 
     query = Query(given["query"], limit=20, budget=given.get("budget", 1500))
-    found = recall_warm(store, query) or recall(store, query)
+    found = ask(store, query)
     return found.context or "Nothing found."
 
 

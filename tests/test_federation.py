@@ -1,0 +1,67 @@
+"""Several stores of one user: searched together, named in each hit, and a private note never in a shared one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mdmem.config import user_file
+from mdmem.errors import NotFound, Refused
+from mdmem.federation import ask, searched, target
+from mdmem.memory.remember import Memory, remember
+from mdmem.recall.query import Query
+from mdmem.store import Store
+
+Stores = dict[str, Store]
+
+
+@pytest.fixture
+def stores(make_store: Callable[..., Store], tmp_path: Path) -> Stores:
+    made = {name: make_store(name) for name in ("own", "team")}
+    user_file().parent.mkdir(parents=True, exist_ok=True)
+    user_file().write_text(
+        f'[[stores]]\nname = "own"\npath = "{made["own"].root}"\n\n'
+        f'[[stores]]\nname = "team"\npath = "{made["team"].root}"\nshared = true\nscopes = ["project:apollo"]\n\n'
+        f'[[stores]]\nname = "gone"\npath = "{tmp_path / "nowhere"}"\n'
+    )
+    remember(made["own"], Memory("fact", "My editor is vim; deploy days are mine to choose.", title="Mine"))
+    remember(made["team"], Memory("fact", "The team deploys on Thursdays, deploy window at noon.", title="Team"))
+    return {name: Store.open(store.root, cwd=store.root, clock=store.clock) for name, store in made.items()}
+
+
+def test_all_are_searched_and_named(stores: Stores) -> None:
+    found = ask(stores["own"], Query("deploy", mode="keyword"))
+    assert {hit.store: hit.title for hit in found.results} == {"own": "Mine", "team": "Team"}
+    assert any("gone" in text for text in stores["own"].notices)
+    only = ask(stores["own"], Query("deploy", mode="keyword"), ("team",))
+    assert [hit.title for hit in only.results] == ["Team"]
+    here = ask(stores["own"], Query("deploy", mode="keyword"), only=True)
+    assert [hit.title for hit in here.results] == ["Mine"]
+    with pytest.raises(NotFound, match="no store is named"):
+        ask(stores["own"], Query("deploy"), ("nonsense",))
+
+
+def test_one_that_is_not_trusted_is_left_out(stores: Stores) -> None:
+    from mdmem.locate import trusted_file
+
+    trusted_file().write_text(trusted_file().read_text().replace(stores["team"].location.store_id, "other"))
+    names = [name for name, _ in searched(stores["own"])]
+    assert names == ["own"] and any("not trusted" in text for text in stores["own"].notices)
+
+
+def test_where_a_note_goes(stores: Stores) -> None:
+    own = stores["own"]
+    assert target(own, "shared")[0] == "own"
+    assert target(own, "project:apollo")[0] == "team"
+    assert target(own, "shared", "team")[1].root == stores["team"].root
+    assert target(stores["team"], "shared")[0] == "team"
+
+
+@pytest.mark.parametrize("scope", ["user:mei", "agent:claude", "local"])
+def test_a_private_note_is_never_written_to_a_shared_store(stores: Stores, scope: str) -> None:
+    with pytest.raises(Refused) as caught:
+        target(stores["own"], scope, "team")
+    assert caught.value.code == "private_note"
+    assert target(stores["team"], scope)[0] == "own"
