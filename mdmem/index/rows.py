@@ -44,7 +44,12 @@ class NoteRow:
 
 
 def embed_text(title: str, heading: str, text: str) -> str:
-    """Return what is embedded for a window: it says itself what it is about."""
+    """Return what is embedded for a window: it says itself what it is about.
+
+    A title that only repeats the opening words is left out: said twice it drowns the rest."""
+    opening = title.removesuffix("…").rstrip()
+    if opening and text.lstrip("#*->_ ").startswith(opening):
+        title = ""
     return "\n".join(part for part in (title, heading, text) if part)
 
 

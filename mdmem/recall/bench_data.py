@@ -116,10 +116,7 @@ def _decisions(name: str, data: dict[str, Any], direction: str) -> Dataset:
     for number, pair in enumerate(data["pairs"]):
         out.docs.append(Doc(f"p{number}", pair[f"doc_{held}"], kind="decision"))
         out.questions.append(Question(f"q{number}", pair[f"query_{asked}"], frozenset([f"p{number}"])))
-    for language in ("zh", "en"):
-        out.docs += [
-            Doc(f"{language}{number}", text, kind="decision") for number, text in enumerate(data[f"distractors_{language}"])
-        ]
+    out.docs += [Doc(f"{held}{number}", text, kind="decision") for number, text in enumerate(data[f"distractors_{held}"])]
     return out
 
 

@@ -19,8 +19,11 @@ Key = tuple[int, int]  # number of the store, rowid of the note
 
 # Within the word stream: the best window's BM25 against the share of the question found anywhere in the note.
 SHARE = 0.5
+# Best share of the question that any note holds, from which on words count in full. Where hardly a word is found
+# (another language, other words for the same thing) the best match by words is still a poor one.
+TRUSTED = 0.6
 # Beside the fused score of 0…1.
-PHRASE = 0.15
+PHRASE = 0.1
 DATE = 0.4
 # Phrases are looked for in the notes that lead so far.
 PHRASED = 40
@@ -100,11 +103,13 @@ def _streams(pool: Mapping[Key, Candidate], ranked: dict[Key, Ranked], query: Qu
 
 
 def _worded(pool: Mapping[Key, Candidate], words: Mapping[Key, float], query: Query) -> dict[Key, float]:
-    """Return the word stream: the best window's BM25, and how much of the question the whole note holds."""
+    """Return the word stream: the best window's BM25, and how much of the question the whole note holds; both less
+    where no note holds much of it."""
     scaled = fuse.scaled(words, 0.0)
     if query.plain or query.query_syntax:
         return scaled
-    return {key: (1 - SHARE) * scaled.get(key, 0.0) + SHARE * candidate.share for key, candidate in pool.items()}
+    trust = min(1.0, max((candidate.share for candidate in pool.values()), default=0.0) / TRUSTED)
+    return {key: trust * ((1 - SHARE) * scaled.get(key, 0.0) + SHARE * c.share) for key, c in pool.items()}
 
 
 def _extras(ranked: dict[Key, Ranked], base: dict[Key, float], query: Query) -> dict[str, tuple[float, dict[Key, float]]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
+from mdmem.errors import MdmemError, UsageError
 from mdmem.recall.query import DEFAULT_KINDS, Filters, Query
 from mdmem.recall.select import allowed
 from mdmem.recall.when import Period, periods
@@ -84,15 +85,24 @@ class Streams:
 def gather(store: Store, query: Query, vector: Any = None) -> Streams:
     """Return the candidates of a store. `vector`: the question's vector where the caller has it; None: embed it here.
 
-    Trouble in one stream is a notice; what the other stream found is returned."""
+    Trouble in one stream is a notice, and what the other one found is returned; trouble in both raises MdmemError."""
     index, notices = _index(store, query)
+    if vector is None and query.mode != "keyword":
+        vector = _question(store, query, notices)
     wanted = allowed(store, searched(query.filters), index.catalog)
     found = Streams(store, index, [], notices=notices)
     by_note: dict[int, Candidate] = {}
     if query.mode != "semantic":
-        _by_words(found, query, wanted, by_note)
-    if query.mode != "keyword":
-        _by_meaning(found, query, wanted, by_note, vector)
+        try:
+            _by_words(found, query, wanted, by_note)
+        except UsageError:
+            raise
+        except MdmemError as error:
+            if vector is None:
+                raise
+            notices.append(f"{error}; searching by meaning only")
+    if vector is not None:
+        _by_meaning(found, wanted, by_note, vector)
     if not query.plain:
         found.periods = periods(query.text, query.as_of or store.clock.now())
         _by_date(found, wanted, by_note)
@@ -102,13 +112,30 @@ def gather(store: Store, query: Query, vector: Any = None) -> Streams:
     return found
 
 
+def _question(store: Store, query: Query, notices: list[str]) -> Any:
+    """Return the question's vector, or None with a notice; raises MdmemError when meaning alone was asked for."""
+    dense = store.index.dense
+    vector = dense.question(query.text)
+    if vector is None:
+        if query.mode == "semantic":
+            why = dense.trouble or "embeddings are switched off"
+            raise MdmemError(
+                "there is no search by meaning", why, hint="mdmem recall --keyword …", code="embedding_unavailable"
+            )
+        if dense.trouble:
+            notices.append(dense.trouble)
+    return vector
+
+
 def searched(filters: Filters) -> Filters:
     """Return the filters with the kinds that are searched unless others are asked for."""
     return filters if filters.kinds is not None else replace(filters, kinds=DEFAULT_KINDS)
 
 
 def _index(store: Store, query: Query) -> tuple[Searchable, list[str]]:
-    notices = list(store.index.refresh().notices)
+    # By words alone: nothing is embedded, so that no model is loaded.
+    refreshed = store.index.refresh(embed_budget_s=0.0) if query.mode == "keyword" else store.index.refresh()
+    notices = list(refreshed.notices)
     if query.as_of is None:
         return store.index, notices
     from mdmem.errors import NotFound
@@ -126,6 +153,8 @@ def _by_words(found: Streams, query: Query, wanted: Collection[int] | None, by_n
         hits = found.index.syntax_hits(query.text, wanted, POOL)
     else:
         hits = found.index.text_hits(terms_of(query.text), wanted, POOL)
+    if not hits.windows and not hits.terms and found.index.catalog.value("SELECT 1 FROM windows LIMIT 1"):
+        raise MdmemError("the text index cannot be read", hint="mdmem index rebuild text", code="index_damaged")
     found.terms, found.windows = hits.terms, hits.windows
     for hit in hits.hits:
         candidate = by_note.setdefault(hit.note, Candidate(hit.note))
@@ -133,11 +162,8 @@ def _by_words(found: Streams, query: Query, wanted: Collection[int] | None, by_n
             candidate.bm25, candidate.word_window = hit.score, hit.window
 
 
-def _by_meaning(
-    found: Streams, query: Query, wanted: Collection[int] | None, by_note: dict[int, Candidate], vector: Any
-) -> None:
-    asked = query.text if vector is None else vector
-    near = found.index.vector_search(asked, wanted, POOL)
+def _by_meaning(found: Streams, wanted: Collection[int] | None, by_note: dict[int, Candidate], vector: Any) -> None:
+    near = found.index.vector_search(vector, wanted, POOL)
     found.meaning = bool(near)
     owners = owners_of(found.index.catalog, [window for window, _ in near])
     for window, cosine in near:
@@ -182,7 +208,8 @@ def _complete(found: Streams, query: Query, vector: Any) -> None:
             candidate.matched = matched.get(candidate.note, frozenset())
             if total:
                 candidate.share = sum(worth[number] for number in sorted(candidate.matched)) / total
-    _missing_cosines(found, query, vector)
+    if found.meaning:
+        _missing_cosines(found, vector)
 
 
 def _unseen(windows: int) -> float:
@@ -192,14 +219,12 @@ def _unseen(windows: int) -> float:
     return math.log(1.0 + (windows + 0.5) / 0.5)
 
 
-def _missing_cosines(found: Streams, query: Query, vector: Any) -> None:
+def _missing_cosines(found: Streams, vector: Any) -> None:
     """Words or a date alone brought these in: look up how near they are, so that no stream counts them as strangers."""
     lacking = {candidate.note: candidate for candidate in found.candidates if candidate.cosine is None}
-    if not found.meaning or not lacking:
-        return
     rows = _rows(found.index.catalog, "SELECT rowid, note FROM windows WHERE note IN (%s)", list(lacking))
     owner = {row["rowid"]: row["note"] for row in rows}
-    cosines = found.index.cosines(query.text if vector is None else vector, sorted(owner))
+    cosines = found.index.cosines(vector, sorted(owner))
     for window in sorted(cosines):
         candidate = lacking[owner[window]]
         if candidate.cosine is None or cosines[window] > candidate.cosine:

@@ -76,7 +76,7 @@ def test_decisions_take_questions_and_documents_by_direction(tmp_path: Path, dir
     data = load_dataset(
         write(tmp_path / "d.json", {"pairs": [pair], "distractors_zh": ["天气"], "distractors_en": ["weather"]}), direction
     )
-    assert [doc.text for doc in data.docs] == ["缓存用 Redis。", "天气", "weather"]
+    assert [doc.text for doc in data.docs] == ["缓存用 Redis。", "天气"]
     assert data.questions[0].text == pair[f"query_{direction[:2]}"]
 
 
