@@ -39,7 +39,8 @@ class Conflict:
 
     `kind`: field, body, file (the other version is a whole file that cannot be read as a note), deleted (the note was
     edited here and deleted there), markers (git's own, where no driver ran). `field` is empty for all but the first.
-    `name` is what settle() and `mdmem resolve --field` take; `line` is 1-based.
+    `name` is what settle() and `mdmem resolve --field` take (`body`; where the body has several: `body:1`, `body:2`);
+    `line` is 1-based.
     """
 
     kind: str
@@ -74,9 +75,10 @@ def find_conflicts(data: bytes) -> list[Conflict]:
     if record.deleted is not None:
         here = Version(1, "the note as it stands", *_who(side.origin), data=b"note")
         found.append(Conflict("deleted", "deleted", (here, Version(2, "", *_who(record.deleted), removed=True))))
-    for number, (start, _, section) in enumerate(find_sections(side.body), 1):
+    sections = find_sections(side.body)
+    for number, (start, _, section) in enumerate(sections, 1):
         whole = any(text.whole for text, _ in section.versions)
-        name = "body" if number == 1 else f"body:{number}"
+        name = "body" if len(sections) == 1 else f"body:{number}"
         found.append(
             Conflict("file" if whole else "body", name, _passages(section.versions), line=note.doc.body_line + start)
         )
@@ -128,7 +130,7 @@ def _has_markers(lines: Sequence[bytes]) -> bool:
 
 
 def settle(data: bytes, field: str | None, keep: str) -> bytes:
-    """Return a file with its conflicts settled: all of them, or those of one field (`body`, `body:2`, `deleted`, a field).
+    """Return a file with its conflicts settled: all, or those of one name (`body` for all of the body, `body:2`, a key).
 
     `keep`: the number of a version, `both`, `deleted`, or any other text as the new value. Empty bytes mean that the note
     is to be deleted. Raises NotFound when there is no such conflict, UsageError when that choice does not exist there.

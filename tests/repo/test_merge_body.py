@@ -184,6 +184,12 @@ def test_add_add_with_different_bodies_asks() -> None:
     assert both("", "# Foo\n\nis one\n", "# Foo\n\nis two\n") == merged
 
 
+def test_two_texts_that_match_in_more_than_one_way_give_the_same_bytes_from_both_sides() -> None:
+    both(None, "a\n\nb\n", "b\n\na\n")
+    both(None, "- a\n- b\n- a\n- c\n", "- b\n- a\n- c\n- a\n")
+    both("top\n", "top\n\na\n\nb\n\na\n", "top\n\nb\n\na\n\nb\n")
+
+
 def test_add_add_where_one_holds_all_of_the_other() -> None:
     assert both(None, "# Foo\n\nis one\n", "# Foo\n").text == b"# Foo\n\nis one\n"
 
@@ -273,10 +279,12 @@ def test_bytes_that_are_no_text_come_back_whole(data: bytes) -> None:
 
 
 def test_g44_a_base_full_of_markers_is_unknown() -> None:
-    base = b"---\nid: a\n---\n\n<<<<<<<<< one\nleft\n=========\nright\n>>>>>>>>> two\n"
-    ours, theirs = b"---\nid: a\n---\n\nleft\n\nmine\n", b"---\nid: a\n---\n\nleft\n\nyours\n"
+    base = b"---\nid: a\n---\n\n<<<<<<<<< one\nleft\n=========\nright\n>>>>>>>>> two\n\nkept\n"
+    ours, theirs = b"---\nid: a\n---\n\nleft\nright\n\nkept\n\nmine\n", b"---\nid: a\n---\n\nleft\n\nyours\n"
     merged = merge(base, ours, theirs)
     assert b"mine" in merged.text and b"yours" in merged.text and b"<<<<" not in merged.text
+    # That theirs lacks a line is no deletion: it may never have had it.
+    assert b"right" in merged.text and b"kept" in merged.text
     assert parse(merged.text).problem is None
 
 

@@ -22,7 +22,7 @@ def test_all_conflicts_are_listed_in_order_with_their_lines() -> None:
     assert [(c.kind, c.name, c.field) for c in found] == [
         ("field", "priority", "priority"),
         ("field", "x", "x"),
-        ("body", "body", ""),
+        ("body", "body:1", ""),
         ("body", "body:2", ""),
     ]
     lines = BOTH.decode().split("\n")
@@ -32,7 +32,7 @@ def test_all_conflicts_are_listed_in_order_with_their_lines() -> None:
 def test_settle_one_field_touches_its_lines_only() -> None:
     settled = settle(BOTH, "priority", "2")
     assert b"\npriority: mid # why\n" in settled
-    assert [c.name for c in find_conflicts(settled)] == ["x", "body", "body:2"]
+    assert [c.name for c in find_conflicts(settled)] == ["x", "body:1", "body:2"]
     rest = settle(settle(BOTH, "x", "2"), "priority", "urgent")
     assert rest.startswith(b"---\nid: mem-a\ntitle: Port\npriority: urgent\nx: 3\n---\n")
 
