@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 PARTS = ("all", "catalog", "text", "vectors")
 HEADER = {"parser": PARSER, "windows": WINDOWS}
+BULK = 1_000  # notes written at once, or windows in a segment, that make it worth merging the large segments
+PIECES = 3
 EMBED_SECONDS = 0.5  # what a command that did not ask for more spends on vectors
 
 T = TypeVar("T")
@@ -131,13 +133,18 @@ class Index:
         self.text.create()
 
     def flush(self, deadline: float | None = None, tell: Tell | None = None) -> int:
-        """Write waiting notes into the text index, rebuilding a damaged one; returns how many. The caller holds the lock."""
+        """Write waiting notes into the text index, rebuilding a damaged one; returns how many. The caller holds the lock.
+
+        What a first build or a large pull left in many pieces is merged at once: it took long anyway."""
         try:
-            return flush(self.catalog, self.text, deadline, tell)
+            written = flush(self.catalog, self.text, deadline, tell)
         except TextIndexDamaged as error:
             self.notices.append(f"{error}; it is built again from the catalog")
             self.start_text()
-            return flush(self.catalog, self.text, deadline, tell)
+            written = flush(self.catalog, self.text, deadline, tell)
+        if written >= BULK and deadline is None and sum(segment.size >= BULK for segment in self.text.segments()) > PIECES:
+            self.text.optimize()
+        return written
 
     def clear_vectors(self, error: MdmemError | None = None) -> str:
         """Delete the vectors; returns the notice. They are made again by the following commands."""

@@ -94,15 +94,22 @@ class Builder:
 
     def absorb(self, segment: Segment, dead: Collection[int]) -> None:
         """Add the living windows of a segment (merging)."""
+        base = len(self)
         numbers: dict[int, int] = {}
         for doc in range(segment.size):
             if doc not in dead:
                 lengths = [column[doc] for column in segment.lengths]
                 numbers[doc] = self.add_row(segment.windows[doc], segment.notes[doc], lengths)
         for term, found in segment.every():
-            columns = [(column, 8 * number) for number, column in enumerate(found.tfs) if column is not None]
-            values = [sum(column[place] << shift for column, shift in columns) for place in range(len(found.docs))]
-            fresh = [numbers[doc] << 32 | value for doc, value in zip(found.docs, values) if doc in numbers]
+            values: Sequence[int] = ()
+            for number, column in enumerate(found.tfs):
+                if column is not None:
+                    shift = 8 * number
+                    values = [v | tf << shift for v, tf in zip(values, column)] if values else [tf << shift for tf in column]
+            if dead:
+                fresh = [numbers[doc] << 32 | value for doc, value in zip(found.docs, values) if doc in numbers]
+            else:
+                fresh = [doc + base << 32 | value for doc, value in zip(found.docs, values)]
             if fresh:
                 slot = self.terms.get(term)
                 if slot is None:
