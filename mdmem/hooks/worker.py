@@ -117,6 +117,7 @@ def _index(store: Store) -> None:
     while True:
         pending = store.index.refresh(embed_budget_s=60.0).pending_vectors
         if not pending or pending == left:
+            store.index.maintain()
             return
         left = pending
 

@@ -407,9 +407,11 @@ class Index:
                 self.clear_vectors()
             self._fresh = False
 
-    def maintain(self, budget_s: float | None = None) -> bool:
-        """Do what is kept off the hot path: write the queue, merge segments, drop unused vectors. Returns whether any was."""
+    def maintain(self, thorough: bool = False) -> bool:
+        """Do what is kept off the hot path: write the queue, merge segments once they are many, drop unused vectors.
+
+        `thorough`: merge all segments into one. Returns whether anything was done. Raises Locked."""
         with self.mutex, index_lock(self, 10.0):
             written = self.flush() if queued(self.catalog)[0] else 0
-            merged = self.text.optimize()
+            merged = (thorough or self.text.worn()) and self.text.optimize()
             return bool(written or merged or self.dense.compact(self.catalog))

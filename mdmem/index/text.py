@@ -208,6 +208,12 @@ class TextIndex:
 
         writer.commit(mergetype=policy)
 
+    def worn(self) -> bool:
+        """Tell whether merging pays: many segments, or a quarter of the windows deleted."""
+        segments = self.segments()
+        dead = sum(len(segment.dead) for segment in segments)
+        return len(segments) > MERGE_AT or dead * 4 > sum(segment.size for segment in segments)
+
     def optimize(self) -> bool:
         """Merge everything into one segment; returns False when there was nothing to do."""
         segments = self.segments()

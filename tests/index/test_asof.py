@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import FakeEmbedder, write  # type: ignore[import-not-found]
+from notes_at_hand import FakeEmbedder, write
 
 from mdmem.errors import NotFound
 from mdmem.index import asof

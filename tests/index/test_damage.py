@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import found, write  # type: ignore[import-not-found]
+from notes_at_hand import found, write
 
 from mdmem.index import catalog as catalog_module
 from mdmem.store import Store
@@ -59,7 +59,7 @@ def test_i38_damage_to_any_file_of_the_state_is_rebuilt_and_answered(root: Path,
         write(root, f"n{number}.md", f"walrus number{number} " + "words " * 40, title=f"Note {number}")
     store = opened()
     store.index.refresh(embed_budget_s=None)
-    store.index.maintain()
+    store.index.maintain(thorough=True)
     store.index.catalog.close()
     names = [path.relative_to(store.state_dir) for path in state_files(store)]
     assert len(names) >= 7
@@ -80,7 +80,7 @@ def test_i38_damage_to_any_file_of_the_state_is_rebuilt_and_answered(root: Path,
         assert len(found(index, "walrus")) == 12, name
         index.refresh(embed_budget_s=None)
         assert len(index.vector_search("walrus number3", None, 20)) == 12, name
-        index.maintain()
+        index.maintain(thorough=True)
         assert index.verify() == [], name
         index.catalog.close()
 
@@ -101,7 +101,7 @@ def test_without_rebuilding_a_damaged_text_index_gives_what_there_is(root: Path,
     write(root, "a.md", "walrus")
     index = opened().index
     index.refresh(embed_budget_s=0.0)
-    index.maintain()
+    index.maintain(thorough=True)
     (index.state_dir / "text" / "segments.json").write_text("{}")
     hasty = opened().index
     hasty.rebuilds = False
@@ -133,7 +133,7 @@ def test_i20_i23_two_processes_write_at_once_and_both_succeed(root: Path, opened
     assert [process.returncode for process in both] == [0, 0], errors
     index = opened().index
     assert len(found(index, "walrus", 200)) == 40
-    index.maintain()
+    index.maintain(thorough=True)
     assert index.verify() == []
 
 
@@ -141,7 +141,8 @@ def test_i4_i18_a_kill_at_any_moment_is_noticed_by_the_next_refresh(root: Path, 
     for number in range(150):
         write(root, f"n{number}.md", f"walrus number{number} " + "filler " * 60)
     code = "import sys\nfrom pathlib import Path\nfrom mdmem.store import Store\n"
-    code += "store = Store.open(Path(sys.argv[1]))\nstore.index.refresh(embed_budget_s=0.0)\nstore.index.maintain()\n"
+    code += "store = Store.open(Path(sys.argv[1]))\nstore.index.refresh(embed_budget_s=0.0)\n"
+    code += "store.index.maintain(thorough=True)\n"
     rng = random.Random(8)
     for turn in range(5):
         process = run(code, str(root))
@@ -155,7 +156,7 @@ def test_i4_i18_a_kill_at_any_moment_is_noticed_by_the_next_refresh(root: Path, 
     index = opened().index
     assert len(found(index, "walrus", 500)) == 145
     index.refresh(embed_budget_s=None)
-    index.maintain()
+    index.maintain(thorough=True)
     assert index.verify() == []
 
 
@@ -202,7 +203,7 @@ def test_a_search_by_words_loads_neither_engine_nor_model(root: Path, opened: Op
     write(root, "a.md", "walrus", title="A")
     index = opened().index
     index.refresh(embed_budget_s=0.0)
-    index.maintain()
+    index.maintain(thorough=True)
     done = subprocess.run([sys.executable, "-c", LIGHT, str(root)], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
     done = subprocess.run(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import write  # type: ignore[import-not-found]
+from notes_at_hand import write
 
 from mdmem.index.index import Index
 from mdmem.index.links import edges_of

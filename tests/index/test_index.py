@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import FakeEmbedder, found, write  # type: ignore[import-not-found]
+from notes_at_hand import FakeEmbedder, found, write
 
 from mdmem.errors import Ambiguous, NotFound
 from mdmem.store import Store
@@ -354,7 +354,7 @@ def test_state_files_are_private(root: Path, opened: Opened) -> None:
     write(root, "a.md", "walrus")
     index = opened().index
     index.refresh(embed_budget_s=None)
-    index.maintain()
+    index.maintain(thorough=True)
     for path in index.state_dir.rglob("*"):
         assert path.stat().st_mode & 0o077 == 0, path
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import write  # type: ignore[import-not-found]
+from notes_at_hand import write
 
 from mdmem.errors import UsageError
 from mdmem.index.index import Index
