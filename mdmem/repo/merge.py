@@ -17,14 +17,25 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
-from mdmem.notes.frontmatter import parse
 from mdmem.repo.merge_block import Block
 from mdmem.repo.merge_body import insert_file, merge_bodies, several
 from mdmem.repo.merge_conflicts import Conflict, Version, find_conflicts, mark_deleted_conflict, settle
 from mdmem.repo.merge_fields import merge_blocks
 from mdmem.repo.merge_markers import read_markers
 from mdmem.repo.merge_section import BOM, Origin, Text, build_section
-from mdmem.repo.merge_side import Form, Side, file_section, form_of, join, lines_of, origin_of, plain, problem_of, read_side
+from mdmem.repo.merge_side import (
+    Form,
+    Side,
+    file_section,
+    form_of,
+    join,
+    lines_of,
+    note_of,
+    origin_of,
+    plain,
+    problem_of,
+    read_side,
+)
 from mdmem.repo.merge_tokens import tokens
 
 __all__ = ["Conflict", "Merged", "Version", "find_conflicts", "mark_deleted_conflict", "merge", "read_markers", "settle"]
@@ -41,14 +52,11 @@ class Merged:
     regenerate: bool = False
 
 
-def merge(
-    base: bytes | None, ours: bytes, theirs: bytes, path: str = "", labels: object = None, now: datetime | None = None
-) -> Merged:
+def merge(base: bytes | None, ours: bytes, theirs: bytes, path: str = "", now: datetime | None = None) -> Merged:
     """Return the merge of two files with their common ancestor; never raises.
 
     `base` None or empty: nothing is known of an ancestor. `now` lets a side whose `updated` lies in the future not win by
-    it; without it no time counts as the future. `path` and `labels` are accepted and change nothing: the result depends on
-    the texts alone.
+    it; without it no time counts as the future. `path` changes nothing: the result depends on the texts alone.
     """
     if ours == theirs or (base is not None and theirs == base):
         return Merged(ours)
@@ -85,7 +93,7 @@ def _merge(base: bytes | None, ours: bytes, theirs: bytes, now: datetime | None)
     known_body = old.body if old and not _marked(old, one, two) else None
     body = merge_bodies(known_body, one.body, two.body, (one.origin, two.origin))
     result = join(block, body.lines, _form(old, one, two))
-    document = parse(result)
+    document = note_of(result).doc
     if document.problem or document.has_block != block.present or document.fields != _fields(block):
         raise ValueError("the parts do not make one note")
     return result, body.regenerate
@@ -119,7 +127,7 @@ def _form(base: Side | None, ours: Side, theirs: Side) -> Form:
 
 def _marked(base: Side, ours: Side, theirs: Side) -> bool:
     """Tell whether a base is itself a text with git's conflict markers (several merge bases), and not a text about them."""
-    if not any(warning.code == "conflict_markers" for warning in parse(base.data).warnings):
+    if not any(warning.code == "conflict_markers" for warning in note_of(base.data).doc.warnings):
         return False
     lines = {line for line in base.body if line.startswith(b"<<<<<<<")}
     return not lines & {*ours.body, *theirs.body}

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 
 from mdmem.errors import BadNote, MdmemError, NotFound, UsageError
 from mdmem.notes import fences, quoting
-from mdmem.notes.note import load
 from mdmem.notes.schema import FIELDS
 from mdmem.notes.values import BadBlock, Value
 from mdmem.repo.merge_block import Block, Entry, new_entry, with_children
 from mdmem.repo.merge_markers import read_markers
 from mdmem.repo.merge_record import Choice, at_path, entry_from, find_path, put_entry, read_record, record_entry
 from mdmem.repo.merge_section import Origin, Text, find_sections, tidy
-from mdmem.repo.merge_side import Side, form_of, join, lines_of, plain, problem_of, read_side
+from mdmem.repo.merge_side import Side, form_of, join, lines_of, note_of, plain, problem_of, read_side
 
 _ONE_TEXT = frozenset(name for name, rule in FIELDS.items() if rule not in ("set", "facts"))
 
@@ -59,7 +58,7 @@ def find_conflicts(data: bytes) -> list[Conflict]:
     """Return the open conflicts of a file, those of fields first, then the body's from top to bottom; never raises."""
     if not any(sign in data for sign in (b"conflicts", b"<!-- mdmem:conflict", b"<<<<<<<")):
         return []
-    note = load("", data)
+    note = note_of(data)
     if note.doc.problem is not None:
         return _marker_conflict(data) if note.doc.problem.code == "conflicted" else []
     try:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from mdmem.notes import fences
-from mdmem.notes.note import load
+from mdmem.notes.note import Note, load
 from mdmem.notes.values import Problem
 from mdmem.repo.merge_block import Block, read_block
 from mdmem.repo.merge_section import BOM, Origin, Section, find_sections, tidy
@@ -53,15 +54,21 @@ def lines_of(text: bytes) -> list[bytes]:
     return lines
 
 
+@lru_cache(maxsize=8)
+def note_of(data: bytes) -> Note:
+    """Return a file as a note. One merge asks for the same few texts again and again: they are parsed once."""
+    return load("", data)
+
+
 def origin_of(data: bytes) -> Origin:
     """Return who wrote a note, as its frontmatter says."""
-    note = load("", data)
+    note = note_of(data)
     return Origin(*(tidy(note.text(name) or "") for name in ("agent", "device", "updated")))
 
 
 def problem_of(data: bytes) -> Problem | None:
     """Return why a file cannot be read as a note, or None."""
-    return load("", data).doc.problem
+    return note_of(data).doc.problem
 
 
 def read_side(data: bytes, form: Form) -> Side:
