@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mdmem.graph.nodes import Link, brief, links, ready
-from mdmem.graph.renames import Renames, gone_from_disk, renames
+from mdmem.graph.renames import Renames, gone_from_disk, lost, renames
 from mdmem.index.edges import AMBIGUOUS, DANGLING, OK, SELF, last_part, target_key
 from mdmem.notes.names import fold
 from mdmem.recall.query import Filters
@@ -59,7 +59,8 @@ def reconcile(store: Store, *, fix: bool = False) -> Report:
     out = Report()
     linked = {end for link in edges if link.dst is not None for end in (link.src, link.dst)}
     out.orphans = [brief(row) for row in found.values() if row["kind"] == "entity" and row["rowid"] not in linked]
-    moved = renames(store, found)
+    missing = lost(store)
+    moved = renames(store, found, missing)
     broken = [link for link in edges if link.state != OK and link.src in found]
     near = _Names(found)
     for link in broken:
@@ -70,7 +71,7 @@ def reconcile(store: Store, *, fix: bool = False) -> Report:
         if count > 1:
             paths = sorted(row["path"] for row in found.values() if row["id"] == identity)
             out.twins.append({"id": identity, "paths": paths, "do": "mdmem sync joins them"})
-    out.gone = gone_from_disk(store, found)
+    out.gone = gone_from_disk(store, found, missing)
     if fix:
         _fix(store, out)
     return out

@@ -47,8 +47,8 @@ class Renames:
         return [old for old, new in self.paths.items() if new == path]
 
 
-def renames(store: Store, found: dict[int, sqlite3.Row]) -> Renames:
-    """Return the old names of the notes in `found`; empty where git cannot tell."""
+def renames(store: Store, found: dict[int, sqlite3.Row], gone: list[tuple[str, str, str]]) -> Renames:
+    """Return the old names of the notes in `found`; empty where git cannot tell. `gone`: what `lost` returned."""
     from mdmem.repo.history import commits
 
     out = Renames()
@@ -58,7 +58,7 @@ def renames(store: Store, found: dict[int, sqlite3.Row]) -> Renames:
             return out
         log = commits(store.git, "--diff-filter=R", "--end-of-options", "HEAD")
         _committed(store, log, here, out)
-        _pending(store, here, out)
+        _pending(gone, here, out)
     except MdmemError:
         pass
     return out
@@ -102,27 +102,30 @@ def _aliases(row: sqlite3.Row) -> list[str]:
     return [value] if isinstance(value, str) else [item for item in value if isinstance(item, str)]
 
 
-def _pending(store: Store, here: dict[str, sqlite3.Row], out: Renames) -> None:
+def _pending(gone: list[tuple[str, str, str]], here: dict[str, sqlite3.Row], out: Renames) -> None:
     """Add what was renamed and is not committed: a note at HEAD that is now at another path, by its id or its bytes."""
-    for path, identity, blob in _lost(store):
+    for path, identity, blob in gone:
         fits = [row["path"] for row in here.values() if (identity and row["id"] == identity) or row["blob"] == blob]
         if len(fits) == 1:
             out.add(path, fits[0])
 
 
-def _lost(store: Store) -> list[tuple[str, str, str]]:
-    """Return (path, id, blob) of the notes of HEAD whose file is not there."""
+def lost(store: Store) -> list[tuple[str, str, str]]:
+    """Return (path, id, blob) of the notes of HEAD whose file is not there; [] where git cannot tell."""
     from mdmem.graph.states import tree
     from mdmem.notes.note import load
     from mdmem.repo.history import blobs
 
-    missing = {path: blob for path, blob in tree(store, store.git.rev("HEAD")).items() if not store.folder.exists(path)}
-    data = blobs(store.git, missing.values())
+    try:
+        missing = {path: blob for path, blob in tree(store, store.git.rev("HEAD")).items() if not store.folder.exists(path)}
+        data = blobs(store.git, missing.values()) if missing else {}
+    except MdmemError:
+        return []
     return [(path, load(path, data[blob]).id or "", blob) for path, blob in missing.items() if blob in data]
 
 
-def gone_from_disk(store: Store, found: dict[int, sqlite3.Row]) -> list[dict[str, Any]]:
-    """Return the notes of the last commit whose file is gone and that are nowhere else, and those that cannot be read."""
+def gone_from_disk(store: Store, found: dict[int, sqlite3.Row], gone: list[tuple[str, str, str]]) -> list[dict[str, Any]]:
+    """Return the notes of the last commit whose file is gone and that are nowhere else."""
     from mdmem.notes.note import load
     from mdmem.recall.select import agent_scopes, may_read
     from mdmem.repo.history import blobs
@@ -132,11 +135,11 @@ def gone_from_disk(store: Store, found: dict[int, sqlite3.Row]) -> list[dict[str
     same = {row["blob"] for row in found.values()}
     out: list[dict[str, Any]] = []
     try:
-        lost = [one for one in _lost(store) if one[1] not in ids and one[2] not in same]
-        data = blobs(store.git, [blob for _, _, blob in lost])
+        left = [one for one in gone if one[1] not in ids and one[2] not in same]
+        data = blobs(store.git, [blob for _, _, blob in left]) if left else {}
     except MdmemError:
         return out
-    for path, identity, blob in lost:
+    for path, identity, blob in left:
         note = load(path, data[blob])
         if may_read(note.scope, patterns):
             do = f"git checkout -- {store.to_git(path)}, or commit its end: mdmem sync"

@@ -43,14 +43,19 @@ def _from_git(store: Store, own: dict[str, int]) -> dict[int, str]:
             if entry.path in changes:
                 changes[entry.path].append((commit.rev, entry.path, commit.date))
     now = stamp(store.clock.now())
+    renamed: set[str] | None = None
     out: dict[int, str] = {}
     with BlobReader(store.git) as blobs:
         for path, versions in changes.items():
             began, whole = _run(blobs, versions)
             if whole and versions:
                 # Blocked since its first commit under this name: it may have been renamed.
-                older: list[Change] = log_of(store.git, path)
-                began, _ = _run(blobs, [(change.rev, change.path, change.date) for change in older])
+                if renamed is None:
+                    moves = commits(store.git, "--diff-filter=R", "--end-of-options", "HEAD")
+                    renamed = {entry.path for commit in moves for entry in commit.entries}
+                if path in renamed:
+                    older: list[Change] = log_of(store.git, path)
+                    began, _ = _run(blobs, [(change.rev, change.path, change.date) for change in older])
             if began:
                 out[own[path]] = min(began, now)
     return out

@@ -173,3 +173,32 @@ def test_two_files_with_one_id(store: Store) -> None:
     assert reconcile(store).twins == [
         {"id": "mem-x", "paths": ["memories/a.md", "memories/b.md"], "do": "mdmem sync joins them"}
     ]
+
+
+def test_a_thousand_entities_in_rings(store: Store) -> None:
+    """Edges by id, path, file name, title, alias and wikilink, single, inline and block; every tenth closes a ring."""
+    root, count = store.root, 1000
+    forms = [
+        lambda n: f"blocked_by: project-{n}",
+        lambda n: f"depends_on: entities/project/number-{n}.md",
+        lambda n: f"part_of: [number-{n}]",
+        lambda n: f'relates_to:\n  - "[[Number {n}]]"',
+        lambda n: f"relates_to: [[The {n}th]]",
+        lambda n: f"blocks: ./entities/project/number-{n}",
+    ]
+    folder = root / "entities" / "project"
+    folder.mkdir(parents=True)
+    for n in range(count):
+        # Rings of ten: 0 → 1 → … → 9 → 0; the last of each also points at the next ring.
+        after = n - 9 if n % 10 == 9 else n + 1
+        lines = [f"id: project-{n}", f"title: Number {n}", f"aliases: [The {n}th]", forms[n % len(forms)](after)]
+        body = f"See [[number-{(n + 1) % count}]] next." if n % 10 == 9 else ""
+        (folder / f"number-{n}.md").write_text("---\n" + "\n".join(lines) + f"\n---\n{body}\n")
+    found = health(store)
+    assert (found["entities"], found["edges"], found["states"]["ok"]) == (count, 1100, 1100)
+    ring = related(store, "project-0", depth=1000, direction="out", limit=0)
+    assert len(ring.found) == count - 1
+    assert {row["depth"] for row in ring.found if row["id"] in {f"project-{n}" for n in range(1, 10)}} == set(range(1, 10))
+    assert path(store, "Number 0", "Number 5")["length"] == 5
+    assert path(store, "Number 3", "The 23th", depth=100)["found"]
+    assert len(related(store, "number-3", depth=1).found) == 2
