@@ -52,7 +52,7 @@ def sync_store(store: Store, options: SyncOptions | None = None) -> SyncResult:
 
 def _follow(store: Store, result: SyncResult) -> None:
     """Do what a sync leaves to its caller: generated lists, trust of a store whose id was joined, the outcome on disk."""
-    if result.counts.get("written"):
+    if result.state in ("merged", "conflict"):
         _still_trusted(store)
         for path in result.regenerate:
             ours = store.from_git(path)

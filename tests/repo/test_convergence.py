@@ -23,7 +23,8 @@ from mdmem.repo.merge import find_conflicts, settle
 
 from .conftest import Clone, World
 
-SHORT, LONG = 12, 2000
+# Read here: the fixtures take MDMEM_ variables away.
+SHORT, LONG = (int(os.environ.get("MDMEM_SEQUENCES", default)) for default in (12, 2000))
 WORDS = re.compile(rb"\b(?:s|tag)-\d+\b")
 
 
@@ -209,7 +210,7 @@ class Sequence:
 
 
 def sequences() -> list[int]:
-    return list(range(int(os.environ.get("MDMEM_SEQUENCES", SHORT))))
+    return list(range(SHORT))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills a forked process")
@@ -224,7 +225,7 @@ def test_all_clones_end_equal_and_nothing_is_lost(seed: int, tmp_path: Path) -> 
 def test_two_thousand_sequences(tmp_path: Path) -> None:
     import shutil
 
-    for seed in range(1000, 1000 + int(os.environ.get("MDMEM_SEQUENCES", LONG))):
+    for seed in range(1000, 1000 + LONG):
         folder = tmp_path / str(seed)
         try:
             Sequence(folder, seed).run()
