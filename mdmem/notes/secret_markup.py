@@ -85,7 +85,7 @@ def find_blocks(text: str, low: bytes) -> list[Span]:
     """Return the spans of private key blocks, also without an end line, also in JSON strings with \\n."""
     spans: list[Span] = []
     at = 0
-    more_ends = True
+    more_ends, last = True, None
     where = low.find(b"private")
     while where >= 0:
         if low.startswith(b"private-lines:", where):
@@ -100,8 +100,9 @@ def find_blocks(text: str, low: bytes) -> list[Span]:
         if first is None:
             where = low.find(b"private", where + 7)
             continue
-        last = compiled(_END).search(text, first.end()) if more_ends else None
-        more_ends = last is not None
+        if more_ends and (last is None or last.start() < first.end()):
+            last = compiled(_END).search(text, first.end())
+            more_ends = last is not None
         if last is not None and compiled(_BEGIN).search(text, first.end(), last.start()) is None:
             stop = last.end()
         else:
@@ -111,7 +112,7 @@ def find_blocks(text: str, low: bytes) -> list[Span]:
                 stop -= 1
             while stop > first.end() + 1 and text[stop - 2 : stop] in ("\\n", "\\r", '\\"'):
                 stop -= 2
-        if stop > first.end() + 6 or last is not None:
+        if stop > first.end() + 6:
             spans.append((first.start(), stop, "private-key"))
         at = stop
         where = low.find(b"private", at)
@@ -119,14 +120,11 @@ def find_blocks(text: str, low: bytes) -> list[Span]:
 
 
 _URL_STOP = r"[^\s\"'`<>|\\(){}，。；、）】」』”’]{0,400}"
-
-
 _HOOK = (
     r"(?i)(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/|(?:\w+\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/)"
     r"([A-Za-z0-9/_\-]{8,200})"
 )
-
-
+# Names that documentation writes where a user and a password would stand.
 _SAMPLES = ("user", "username", "name", "login", "password", "passwd", "pass", "pwd", "secret", "token")
 
 
