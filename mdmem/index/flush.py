@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 OVERLAY = 64  # windows that may wait in the queue; more are written
 BATCH = 2_000  # windows in one commit
+LABELS = 64  # terms of tags that the windows after the first carry
 SEARCHED = 1_000  # windows of the queue that a search takes in while a long rebuild goes on
 
 
@@ -57,7 +58,7 @@ def text_rows(connection: sqlite3.Connection, notes: Iterable[int]) -> list[Row]
     tag_terms = {note: tokens("\n".join(words)) for note, words in tags.items()}
     rows = []
     for rowid, note, number, heading, text in connection.execute(sql, (wanted,)):
-        extra = tag_terms.get(note, [])
+        extra = tag_terms.get(note, [])[: None if number == 0 else LABELS]
         if number == 0:
             said = set(title_terms.get(note, ()))
             extra = extra + [term for term in tokens("\n".join(names.get(note, ()))) if term not in said]

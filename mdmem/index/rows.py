@@ -16,6 +16,8 @@ from mdmem.notes.markdown import inline_tags
 from mdmem.notes.names import fold
 from mdmem.notes.note import Note
 
+# Titles and headings stand in every window of a note: a line of a megabyte must not be copied a thousand times.
+_LABEL = 400
 _DATES = ("due", "expires", "valid_from", "valid_until")
 _TEXTS = ("category", "summary", "scope", "agent", "device", "session", "status", "priority", "tier", "fact_key")
 
@@ -68,7 +70,7 @@ def row_of(note: Note, path: str, kind: str | None = None, types: Mapping[str, s
         path=path,
         kind=note.kind if kind is None or given_kind else kind,
         type=note.type or _mapped(note.path, types or {}) or None,
-        title=note.title,
+        title=note.title[:_LABEL],
         pinned=int(note.pinned),
         importance=note.importance,
         initiative=next(iter(note.words("initiative")), None),
@@ -133,7 +135,7 @@ def _names(note: Note, path: str) -> list[tuple[str, int]]:
     stem = whole.removesuffix(".md")
     found.append((stem, PATH))
     found.append((stem.rpartition("/")[2], STEM))
-    found.append((fold(note.title), TITLE))
+    found.append((fold(note.title[:_LABEL]), TITLE))
     found += [(fold(alias), ALIAS) for alias in note.aliases]
     return list(dict.fromkeys((clean(name), how) for name, how in found if name))
 
@@ -147,10 +149,10 @@ def windows_of(note: Note) -> list[WindowRow]:
         last = max(1, note.doc.body_line - 1)
         top = [w._replace(start_line=1, end_line=last) for w in windows.cut(note.title, "\n\n".join(said))]
         cuts = top if len(cuts) == 1 and not cuts[0].text.strip() else [*top, *cuts]
-    title = clean(note.title)
+    title = clean(note.title[:_LABEL])
     rows = []
     for window in cuts:
-        heading, text = clean(window.heading), clean(window.text)
+        heading, text = clean(window.heading[:_LABEL]), clean(window.text)
         digest = text_hash(embed_text(title, heading, text))
         rows.append(WindowRow(heading, text, window.start_line, window.end_line, digest))
     return rows

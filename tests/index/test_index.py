@@ -419,3 +419,13 @@ def test_an_undated_note_takes_the_date_of_its_commit_once_committed(root: Path,
     index.refresh(embed_budget_s=0.0)
     row = index.note_by("a.md")
     assert (row["created"], row["updated"]) == ("2019-05-05T00:00:00Z", "2023-11-14T22:13:20Z")
+
+
+def test_a_title_of_a_megabyte_is_not_copied_into_every_window(root: Path, opened: Opened) -> None:
+    (root / "big.md").write_text("# " + "long title " * 20_000 + "\n\n" + "words of the body. " * 5_000 + "\n")
+    index = opened().index
+    index.refresh(embed_budget_s=0.0)
+    row = index.note_by("big")
+    assert len(row["title"]) <= 400
+    assert index.catalog.value("SELECT max(length(heading)) FROM windows") <= 400
+    assert index.verify() == []
