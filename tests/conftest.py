@@ -34,7 +34,7 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     """Give each test its own HOME, XDG folders and git configuration."""
     home = tmp_path_factory.mktemp("home")
     for name in list(os.environ):
-        if name.startswith(("MDMEM_", "GIT_", "CLAUDE")):
+        if name.startswith(("MDMEM_", "GIT_", "CLAUDE")) and not name.startswith("MDMEM_TEST_"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))

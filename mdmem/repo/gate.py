@@ -23,7 +23,6 @@ class Finding(Protocol):
 
 
 Scan = Callable[[str], Sequence[Finding]]
-_LARGEST = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ def findings(data: bytes, path: str, scan: Scan) -> list[Held]:
     if b"\0" in data[:8000]:
         return []
     try:
-        return [Held(path, found.kind, found.line) for found in scan(data[:_LARGEST].decode("utf-8", "replace"))]
+        return [Held(path, found.kind, found.line) for found in scan(data.decode("utf-8", "replace"))]
     except Exception as error:
         raise GateFailed("the scan for secrets failed", why=f"{type(error).__name__} in {path}") from error
 
