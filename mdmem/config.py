@@ -25,6 +25,7 @@ DEFAULTS: dict[str, Any] = {
     "recall.fusion": "minmax",
     "recall.bm25_weight": 0.5,
     "recall.decay_window": "45d",
+    "recall.graph": False,
     "embedding.backend": "bundled",
     "embedding.path": "",
     "embedding.base_url": "",
@@ -55,7 +56,9 @@ DEFAULTS: dict[str, Any] = {
 }
 
 # What a repository's .mdmem.toml may set; everything else there is ignored with a notice.
-SHARED: frozenset[str] = frozenset({"recall.limit", "recall.fusion", "recall.bm25_weight", "recall.decay_window"})
+SHARED: frozenset[str] = frozenset(
+    {"recall.limit", "recall.fusion", "recall.bm25_weight", "recall.decay_window", "recall.graph"}
+)
 
 # Tables that are not settings: read by the room that owns them.
 USER_TABLES = frozenset({"folders", "stores", "agents", "synonyms"})

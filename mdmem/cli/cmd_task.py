@@ -8,6 +8,7 @@ import click
 
 from mdmem.cli.opening import examples, open_store
 from mdmem.cli.output import clean, emit, json_option, note, say
+from mdmem.errors import UsageError
 from mdmem.store import Store
 from mdmem.team import claims, tasks, work
 
@@ -129,6 +130,23 @@ def update(
     when = stamp(parse_time(due, store.clock.now(), end=True)) if due else ""
     values = {"status": status, "priority": priority, "title": title, "due": when}
     _show(*tasks.update(store, reference, {k: v for k, v in values.items() if v}, text), as_json)
+
+
+@command.command("note")
+@click.argument("reference", metavar="TASK")
+@click.argument("text", metavar="TEXT|-")
+@json_option
+@click.pass_context
+@examples('mdmem task note Deploy "The window is Thursday"', "mdmem task note Deploy - < findings.txt")
+def add_note(ctx: click.Context, reference: str, text: str, as_json: bool) -> None:
+    """Add a dated line to a task."""
+    import sys
+
+    store = open_store(ctx, need="write")
+    words = sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else text
+    if not words.strip():
+        raise UsageError("there is nothing to note", hint='mdmem task note Deploy "The window is Thursday"')
+    _show(*tasks.update(store, reference, {}, words.strip()), as_json)
 
 
 @command.command("list")

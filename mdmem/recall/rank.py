@@ -25,6 +25,7 @@ TRUSTED = 0.6
 # Beside the fused score of 0…1.
 PHRASE = 0.1
 DATE = 0.4
+GRAPH = 0.1
 # Phrases are looked for in the notes that lead so far.
 PHRASED = 40
 
@@ -122,6 +123,9 @@ def _extras(ranked: dict[Key, Ranked], base: dict[Key, float], query: Query) -> 
     if pairs:
         leading = sorted(ranked, key=lambda key: (-(base[key] + DATE * dates.get(key, 0.0)), key))[:PHRASED]
         out["phrase"] = (PHRASE, _phrases(ranked, leading, pairs))
+    lifted = {key: value for key, one in ranked.items() if (value := one.streams.lift.get(key[1], 0.0))}
+    if lifted:
+        out["graph"] = (GRAPH, lifted)
     return out
 
 

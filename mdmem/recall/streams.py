@@ -76,6 +76,7 @@ class Streams:
     notices: list[str] = field(default_factory=list)
     meaning: bool = False  # whether vectors were searched
     windows: int = 0
+    lift: dict[int, float] = field(default_factory=dict)  # what the graph adds to a note, 0…1
 
     def worth(self) -> dict[str, float]:
         """Return {term: weight · idf} of the question's terms."""
@@ -106,6 +107,10 @@ def gather(store: Store, query: Query, vector: Any = None) -> Streams:
     if not query.plain:
         found.periods = periods(query.text, query.as_of or store.clock.now())
         _by_date(found, wanted, by_note)
+        if store.config.get("recall.graph"):
+            from mdmem.recall.graph_stream import join
+
+            found.lift = join(index.catalog, query.text, wanted, by_note)
     found.candidates = [by_note[note] for note in sorted(by_note)]
     _complete(found, query, vector)
     notices += store.index.take_notices()

@@ -113,3 +113,13 @@ def test_offline_and_in_a_code_repository_every_step_works(make_store: Callable[
     _, committed, reason = tasks.add(store, "Deploy")
     assert not committed and "code repository" in reason
     assert tasks.step(store, "Deploy", "start")[0].status == "active"
+
+
+def test_a_dated_line_by_its_own_command(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    from mdmem.cli.main import run
+
+    tasks.add(store, "Deploy", "first words")
+    assert run(["-C", str(store.root), "task", "note", "Deploy", "The window is Thursday"]) == 0
+    body = work.find(store, "task", "Deploy").body
+    assert body.startswith("first words\n\n- ") and body.endswith(": The window is Thursday\n")
+    assert run(["-C", str(store.root), "task", "note", "Deploy", " "]) == 2

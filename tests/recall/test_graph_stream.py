@@ -1,0 +1,64 @@
+"""The graph stream: named entities, what joins, what lifts; and that it does nothing while it is off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mdmem.recall.graph_stream import named
+from mdmem.recall.query import Query
+from mdmem.recall.recall import recall
+from mdmem.store import Store
+
+
+def fill(store: Store) -> None:
+    files = {
+        "entities/project/apollo.md": "id: project-apollo\ntitle: Apollo\naliases: [The Lander]\n---\nA project.",
+        "entities/system/db.md": "id: system-db\ntitle: Orders DB\npart_of: project-apollo\n---\nPostgres 16 behind a proxy.",
+        "memories/far.md": "id: mem-far\ntitle: Lunch\n---\nWho eats where, a project of its own.",
+        "memories/port.md": "id: mem-port\ntitle: Port\nrelates_to: system-db\n---\nThe proxy listens on 8443.",
+    }
+    for path, text in files.items():
+        target = store.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(f"---\n{text}\n")
+    store.index.refresh()
+
+
+def titles(store: Store, text: str) -> list[str]:
+    return [hit.title for hit in recall(store, Query(text, mode="keyword")).results]
+
+
+def test_a_question_names_entities_by_title_alias_and_id(store: Store) -> None:
+    fill(store)
+    catalog = store.index.catalog
+
+    def found(text: str, wanted: set[int] | None = None) -> list[str]:
+        rows = {row["rowid"]: row["title"] for row in catalog.rows("SELECT rowid, title FROM notes")}
+        return [rows[note] for note in named(catalog, text, wanted)]
+
+    assert found("What is Apollo's state?") == ["Apollo"]
+    assert found("who runs THE LANDER, and the orders db?") == ["Apollo", "Orders DB"]
+    assert found("project-apollo") == ["Apollo"]
+    assert found("the port and lunch") == []
+    assert found("Apollo", set()) == []
+
+
+def test_what_belongs_to_a_named_entity_joins(make_store: Callable[..., Store]) -> None:
+    off, on = make_store("off"), make_store("on", **{"recall.graph": "on"})
+    fill(off)
+    fill(on)
+    assert "Orders DB" not in titles(off, "which database has the lander")
+    assert "Orders DB" in titles(on, "which database has the lander")
+    # A question that names nothing is answered as before, but for related hits that lift each other.
+    assert set(titles(on, "proxy")) == set(titles(off, "proxy"))
+    explained = recall(on, Query("proxy", mode="keyword", explain=True)).results[0]
+    assert dict(explained.steps)["graph"] == 0.3
+
+
+def test_no_way_leads_over_a_hidden_scope(make_store: Callable[..., Store]) -> None:
+    store = make_store("on", **{"recall.graph": "on"})
+    fill(store)
+    file = store.root / "entities/system/db.md"
+    file.write_text(file.read_text().replace("title: Orders DB", "title: Orders DB\nscope: agent:other"))
+    store.config.user["agents"] = {"tester": {"scopes": ["shared"]}}
+    assert titles(store, "which database has the lander") and "Orders DB" not in titles(store, "which database has the lander")
