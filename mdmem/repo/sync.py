@@ -32,6 +32,14 @@ from mdmem.repo.tree_merge import merge_bases
 __all__ = ["Refusal", "SyncOptions", "SyncResult", "check_state", "sync"]
 
 
+# Not refused, but worth a word.
+_MARKS = {
+    "shallow": "this clone is shallow: what lies before its first commit is not known here",
+    "sparse": "this checkout is sparse: notes outside of it are merged but not on this disk",
+    "submodules": "what lies in submodules is not this store's, and is left alone",
+}
+
+
 def default_rng() -> float:
     """Return a random number from 0 to 1."""
     import os
@@ -118,7 +126,9 @@ class _Run:
 
     def _steps(self) -> None:
         self._finish_old()
-        self.branch = self._settled_state().branch
+        state = self._settled_state()
+        self.branch = state.branch
+        self.result.notices += [_MARKS[mark] for mark in state.marks if mark in _MARKS]
         self.local = commit_local(self.git, self.roots, self.scan, self.options, self.trailers, self.clock.now())
         self._sweep(self.local.leftovers)
         self.result.held = list(self.local.held)

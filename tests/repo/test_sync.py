@@ -365,7 +365,7 @@ def test_p8_a_scan_that_fails_stops_the_push(world: World) -> None:
     assert "b.md" not in world.clone("fresh").files()
 
 
-def test_a_dirty_note_that_also_changed_upstream_is_merged(world: World) -> None:
+def test_g16_a_dirty_note_that_also_changed_upstream_is_merged(world: World) -> None:
     one, two = world.pair()
     one.save("a.md", one.read("a.md").replace("one", "ONE"))
     one.sync()

@@ -59,15 +59,15 @@ def autostash(one: Clone) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[Clone], object], str]] = {
-    "rebase": (stop_in("rebase"), "rebase in progress"),
-    "merge": (stop_in("merge"), "merge in progress"),
+    "g4-rebase": (stop_in("rebase"), "rebase in progress"),
+    "g2-merge": (stop_in("merge"), "merge in progress"),
     "cherry-pick": (stop_in("cherry-pick"), "cherry-pick in progress"),
     "bisect": (lambda one: one.sh("bisect", "start"), "bisect in progress"),
     "detached": (lambda one: one.sh("switch", "-q", "--detach"), "detached head"),
     "index.lock": (lambda one: (one.top / ".git/index.lock").touch(), "index locked"),
     "config.lock": (lambda one: (one.top / ".git/config.lock").touch(), "config locked"),
     "bare": (lambda one: one.sh("config", "core.bare", "true"), "bare repository"),
-    "autostash": (autostash, "unmerged files"),
+    "g25-autostash": (autostash, "unmerged files"),
 }
 
 
@@ -87,6 +87,8 @@ def test_refused_by_name_with_nothing_changed(name: str, world: World) -> None:
         assert snapshot(one) == before_all
     assert result.state == "refused" and result.reason.startswith(expected), result
     assert result.hint
+    if name == "g25-autostash":
+        assert "git stash list" in result.hint and one.sh("stash", "list")
 
 
 def test_g5_the_notes_written_meanwhile_survive_the_abort(world: World) -> None:
