@@ -61,11 +61,11 @@ class World:
 
 def say(capture: list[str], *args: str) -> str:
     """Run a command in this process; return what it printed on both streams."""
-    out, err = io.StringIO(), io.StringIO()
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         run(list(args))
     capture.append(args[0])
-    return out.getvalue() + err.getvalue()
+    return b"".join(stream.buffer.getvalue() for stream in (out, err)).decode()  # type: ignore[attr-defined]
 
 
 def questions(seen: dict[str, str], hidden: dict[str, str] | None) -> Iterator[tuple[str, ...]]:
@@ -97,6 +97,8 @@ def questions(seen: dict[str, str], hidden: dict[str, str] | None) -> Iterator[t
     yield ("diff", "2026-01-01", "--json")
     yield ("diff", "2026-11-21", "2026-11-22")
     yield ("stats", "--json")
+    yield ("export", "-", "--format", "ndjson")
+    yield ("export", "-", "--format", "es-bulk")
     yield ("query", "select * from notes", "--json")
     yield ("query", "select * from edges", "--json")
     for note in filter(None, (seen, hidden)):
