@@ -14,7 +14,12 @@ SESSIONS = sorted((HERE / "transcripts").glob("*.t"))
 
 
 @pytest.mark.parametrize("session", SESSIONS, ids=lambda path: path.stem)
-def test_transcript(session: Path, tmp_path: Path, own_home: Path) -> None:
+def test_transcript(session: Path, tmp_path: Path) -> None:
+    run_session(session, tmp_path)
+
+
+def run_session(session: Path, tmp_path: Path) -> None:
+    """Run a shell session file; what each command prints must be what stands below it."""
     tools = tmp_path / "bin"
     tools.mkdir()
     program = tools / "mdmem"

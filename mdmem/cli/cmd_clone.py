@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mdmem.cli.opening import examples
-from mdmem.cli.output import clean, emit, json_option, note, say
+from mdmem.cli.output import clean, emit, json_option, note, place, say
 from mdmem.clock import seconds
 
 
@@ -30,7 +30,7 @@ def command(ctx: click.Context, url: str, directory: str | None, timeout: str, a
 
     def human() -> None:
         what = "Made a new store at" if done.made else "Cloned to"
-        say(f"{what} {clean(str(done.root))}")
+        say(f"{what} {place(done.root)}")
 
     emit(done.as_dict(), as_json, human)
     for text in done.notices:

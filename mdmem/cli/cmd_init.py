@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mdmem.cli.opening import examples
-from mdmem.cli.output import emit, json_option, note, say
+from mdmem.cli.output import emit, json_option, note, place, say
 
 
 @click.command("init")
@@ -33,9 +33,9 @@ def command(ctx: click.Context, directory: str, remote: str, as_json: bool) -> N
 
     def human() -> None:
         if made.already:
-            say(f"Already a store: {made.root}")
+            say(f"Already a store: {place(made.root)}")
         else:
-            say(f"Made a {made.mode} store at {made.root}")
+            say(f"Made a {made.mode} store at {place(made.root)}")
         for text in made.notices:
             note(f"note: {text}")
         if not made.already:

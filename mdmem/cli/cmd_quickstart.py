@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mdmem.cli.opening import examples
-from mdmem.cli.output import emit, json_option, note, say
+from mdmem.cli.output import emit, json_option, note, place, say
 
 
 @click.command("quickstart")
@@ -37,7 +37,7 @@ def command(directory: str, as_json: bool) -> None:
     data = {**made.as_dict(), "remembered": kept.as_dict(), "recalled": [hit.as_dict() for hit in found.results]}
 
     def human() -> None:
-        say(f"{'Already there' if made.already else 'Made'}: a store at {made.root}")
+        say(f"{'Already there' if made.already else 'Made'}: a store at {place(made.root)}")
         say("It is used wherever no other store is nearer.")
         say(f"Kept a first memory: {kept.path}")
         say("Found it again by words.")

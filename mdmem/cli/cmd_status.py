@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from mdmem.cli.opening import examples, open_store
-from mdmem.cli.output import clean, emit, json_option, say
+from mdmem.cli.output import clean, emit, json_option, place, say
 
 
 @click.command("status")
@@ -19,7 +19,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
     data = overview(open_store(ctx))
 
     def human() -> None:
-        say(f"store      {data['store']}  ({data['mode']}{'' if data['trusted'] else ', not trusted: read only'})")
+        say(f"store      {place(data['store'])}  ({data['mode']}{'' if data['trusted'] else ', not trusted: read only'})")
         say(f"you        {data['identity']}")
         kinds = ", ".join(f"{count} {kind}" for kind, count in data["notes"].items()) or "none yet"
         say(f"notes      {kinds}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from mdmem.cli.opening import examples, open_store
-from mdmem.cli.output import emit, json_option, say
+from mdmem.cli.output import emit, json_option, place, say
 
 
 @click.command("trust")
@@ -26,4 +26,4 @@ def command(ctx: click.Context, as_json: bool) -> None:
     store_id = ensure_identity(store.location)
     trust(store_id, store.location.remote, store.location.git.top)
     data = {"store": str(store.root), "id": store_id, "remote": store.location.remote, "trusted": True, "already": already}
-    emit(data, as_json, lambda: say(f"{'Already trusted' if already else 'Trusted'}: {store.root}"))
+    emit(data, as_json, lambda: say(f"{'Already trusted' if already else 'Trusted'}: {place(store.root)}"))

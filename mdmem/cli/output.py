@@ -58,6 +58,14 @@ def clean(text: str) -> str:
     return "".join(c for c in text if c in "\t\n" or not (c < " " or "\x7f" <= c <= "\x9f" or c in _BIDI))
 
 
+def place(path: object) -> str:
+    """Return a path as a person reads it: `~` for the home folder, nothing that a terminal would obey."""
+    text, home = str(path), os.path.expanduser("~")
+    if home not in ("", "~", "/") and (text == home or text.startswith(home + os.sep)):
+        text = "~" + text[len(home) :]
+    return clean(text)
+
+
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
