@@ -24,7 +24,7 @@ from mdmem.repo.merge import find_conflicts, settle
 from .conftest import Clone, World
 
 # Read here: the fixtures take MDMEM_ variables away.
-SHORT, LONG = (int(os.environ.get("MDMEM_SEQUENCES", default)) for default in (12, 2000))
+SHORT, LONG = (int(os.environ.get("MDMEM_SEQUENCES", default)) for default in (25, 2000))
 WORDS = re.compile(rb"\b(?:s|tag)-\d+\b")
 
 

@@ -435,3 +435,25 @@ def test_a_tree_with_a_path_into_git_is_refused(world: World) -> None:
     result = two.sync()
     assert result.state in ("refused", "offline") and snapshot(two) == before
     assert Git(two.top).state().safe
+
+
+def test_a_repository_of_sha_256_ids_works(tmp_path: Path) -> None:
+    world = World(tmp_path / "w")
+    subprocess.run(["rm", "-rf", str(world.remote)], check=True)
+    subprocess.run(["git", "init", "-q", "--bare", "--object-format=sha256", str(world.remote)], check=True)
+    # A clone of an empty repository takes the old hash before git 2.41: the first one is made by hand.
+    one = Clone(world.folder / "laptop", "laptop", world.clock)
+    subprocess.run(["git", "init", "-q", "--object-format=sha256", str(one.top)], check=True)
+    one.sh("remote", "add", "origin", str(world.remote))
+    one.save("a.md", note("mem-a", "one\n\ntwo\n"))
+    one.save("b.md", note("mem-b"))
+    one.sync()
+    two = world.clone("desktop")
+    assert len(two.sh("rev-parse", "HEAD").strip()) == 64
+    one.save("a.md", note("mem-a", "ONE\n\ntwo\n"))
+    two.save("a.md", note("mem-a", "one\n\nTWO\n"))
+    two.save("b.md", None)
+    one.sync()
+    assert two.sync().state == "merged"
+    meet(one, two)
+    assert one.read("a.md").endswith("ONE\n\nTWO\n")
