@@ -76,13 +76,12 @@ def _read_stdin(keep: bool) -> bytes:
     """Return the bytes on stdin, b"" for a terminal, too many of them, or when not to be kept."""
     if os.isatty(0):
         return b""
-    import select
-
+    wait = _waiter()
     parts: list[bytes] = []
     size = 0
     while True:
         try:
-            if not select.select([0], [], [], PATIENCE)[0]:
+            if wait is not None and not wait():
                 break
             part = os.read(0, 1 << 20)
         except OSError:
@@ -93,6 +92,15 @@ def _read_stdin(keep: bool) -> bytes:
         if keep and size <= LARGEST:
             parts.append(part)
     return b"".join(parts) if size <= LARGEST else b""
+
+
+def _waiter() -> Callable[[], bool] | None:
+    """Return what waits for stdin for PATIENCE seconds and tells whether there is something to read."""
+    if os.name == "nt":  # pragma: no cover - Windows can wait for sockets only
+        return None
+    import select
+
+    return lambda: bool(select.select([0], [], [], PATIENCE)[0])
 
 
 def _handle(named: str, data: bytes) -> None:

@@ -40,7 +40,8 @@ def wake(place: Place) -> bool:
 
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "worker.py")
         who = {"MDMEM_AGENT": place.agent, "MDMEM_DEVICE": place.device}
-        detach.start(script, [place.root, place.state, str(lock)], keep=lock, env=who)
+        handed = str(lock) if os.name != "nt" else "-1"
+        detach.start(script, [place.root, place.state, handed], keep=lock, env=who)
     finally:
         os.close(lock)
     return True
@@ -55,7 +56,8 @@ def hold_lock(state: str) -> int | None:
         import fcntl
 
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except ImportError:  # pragma: no cover - Windows: the worker finds out by itself
+    except ImportError:
+        # No lock that can be handed on (Windows): two workers may meet; those who write take locks of their own.
         return descriptor
     except OSError:
         os.close(descriptor)

@@ -74,7 +74,15 @@ def _request(place: Place, payload: dict[str, Any], prompt: str) -> dict[str, An
 def _ask(place: Place, request: dict[str, Any]) -> Any:
     from mdmem.warm import client
 
-    return client.begin(request) if client.allowed(str(place.settings["serve"])) else None
+    if not client.allowed(str(place.settings["serve"])):
+        return None
+    asked = client.begin(request)
+    if asked is None:
+        # It ended when the user was away, or never was: the next prompt has it.
+        from mdmem.warm.starting import start
+
+        start(place.root, place.agent, place.device)
+    return asked
 
 
 def _alone(place: Place, request: dict[str, Any]) -> dict[str, Any]:

@@ -36,7 +36,12 @@ EXCHANGE = 30.0
 
 def main(argv: list[str]) -> int:
     """Work for the store in argv: root, state folder, descriptor of the held lock. Returns 0."""
-    root, state, lock = argv[0], argv[1], int(argv[2])
+    root, state = argv[0], argv[1]
+    lock: int | None = int(argv[2])
+    if lock is not None and lock < 0:
+        from mdmem.hooks.queue import hold_lock
+
+        lock = hold_lock(state)
     _end_in_time()
     os.chdir("/" if os.name != "nt" else root)
     try:

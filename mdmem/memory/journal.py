@@ -70,8 +70,16 @@ def append(path: str, record: dict[str, Any]) -> None:
 def write(descriptor: int, data: bytes) -> None:
     """Append whole lines to a file opened by `open_locked`."""
     size = os.fstat(descriptor).st_size
-    torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n" if hasattr(os, "pread") else False
+    torn = size > 0 and read_at(descriptor, 1, size - 1) != b"\n"
     os.write(descriptor, b"\n" + data if torn else data)
+
+
+def read_at(descriptor: int, size: int, start: int) -> bytes:
+    """Return up to `size` bytes from `start`, on every system."""
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, size, start)
+    os.lseek(descriptor, start, os.SEEK_SET)  # pragma: no cover - Windows; appending does not mind the position
+    return os.read(descriptor, size)  # pragma: no cover
 
 
 def parse(data: bytes) -> list[dict[str, Any]]:
@@ -108,7 +116,7 @@ def take(path: str, taken: str) -> list[dict[str, Any]]:
         return left
     descriptor, _ = open_locked(path, patience=2.0)
     try:
-        fresh = parse(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
+        fresh = parse(read_at(descriptor, os.fstat(descriptor).st_size, 0))
         if left:
             # Both in one file before the source goes: a crash in between repeats items, and repeats are harmless.
             temporary = f"{taken}.{os.getpid()}"

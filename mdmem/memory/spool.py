@@ -89,7 +89,7 @@ def add(common: str, session: str, record: dict[str, Any], now: float) -> bool:
 
 def _seen(descriptor: int, digest: str, now: float) -> bool:
     size = os.fstat(descriptor).st_size
-    tail = os.pread(descriptor, min(size, TAIL), max(0, size - TAIL))
+    tail = journal.read_at(descriptor, min(size, TAIL), max(0, size - TAIL))
     at = tail.rfind(b'"h":"' + digest.encode() + b'"')
     if at < 0:
         return False
@@ -103,7 +103,7 @@ def _seen(descriptor: int, digest: str, now: float) -> bool:
 
 def _make_room(descriptor: int, path: str, data: bytes, now: float) -> None:
     """Rewrite the file with its first start and prompt, a mark, and the newer half. The caller holds the lock."""
-    records = journal.parse(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
+    records = journal.parse(journal.read_at(descriptor, os.fstat(descriptor).st_size, 0))
     dropped = sum(int(r.get("count", 0)) for r in records if r.get("k") == "dropped")
     records = [r for r in records if r.get("k") != "dropped"]
     first = [next((r for r in records if r.get("k") == kind), None) for kind in ("start", "prompt")]
