@@ -1,11 +1,13 @@
 """Measures the relevance gate of the prompt hook on the labelled prompts, and fits its weights.
 
     python benchmarks/gate.py            the share of unrelated prompts that bring nothing, and of answered ones that bring it
+    python benchmarks/gate.py --wrong    also the prompts that were judged wrongly
     python benchmarks/gate.py --words    the same without a model
     python benchmarks/gate.py --fit      also fit the weights by five-fold cross-validation over stores of several sizes
 
 Prompts and facts are in tests/hooks/gate/. A store that lacks the fact which a prompt asks for makes that prompt an
-unrelated one; stores are also filled up with prose that has nothing to do with them (the docstrings of the standard library).
+unrelated one. `reworded` prompts ask for a fact in other words than the note has: what a search engine cannot find by words.
+Stores are also filled up with prose that has nothing to do with them (the docstrings of the standard library).
 """
 
 from __future__ import annotations
@@ -97,7 +99,7 @@ def cases(store: Any, facts: list[dict[str, Any]], prompts: list[dict[str, Any]]
     found = []
     for number, prompt in enumerate(prompts):
         answers = set(prompt.get("answer", ())) & here
-        evidence = weigh(store, searchable(prompt["prompt"]), dense)
+        evidence = weigh(store, searchable(prompt["prompt"]), dense, make=True)
         rows = [(e.share, e.mass, e.near, ids[note] in answers) for note, e in evidence.items()]
         kind = prompt["kind"] if answers or not prompt.get("answer") else "left out"
         found.append(Case(number, kind, bool(answers), rows))
@@ -123,11 +125,12 @@ def rates(found: list[Case], prompts: list[dict[str, Any]], dense: bool) -> dict
         right[case.kind] += any(row[3] for row in best)
         if case.answered != bool(best):
             missed.append(f"{case.kind}: {text}")
-    unrelated = [kind for kind in total if kind != "answer"]
+    unrelated = [kind for kind in total if kind not in ("answer", "reworded")]
     quiet = 100 - 100 * sum(given[k] for k in unrelated) / max(1, sum(total[k] for k in unrelated))
     return {
         "unrelated_quiet": round(quiet, 1),
         "answered_given": round(100 * right["answer"] / max(1, total["answer"]), 1),
+        "reworded_given": round(100 * right["reworded"] / max(1, total["reworded"]), 1),
         "given": {kind: f"{given[kind]}/{total[kind]}" for kind in sorted(total)},
         "wrong": missed,
     }
@@ -142,8 +145,8 @@ def fit(all_cases: list[list[Case]], dense: bool) -> dict[str, Any]:
     folds = np.random.RandomState(0).randint(0, 5, 1 + max(case.prompt for case in flat))
 
     def features(case: Case) -> Any:
-        rows = [[1.0, share, min(mass, 3.0), *([near or 0.0] if dense else [])] for share, mass, near, _ in case.candidates]
-        return np.array(rows)
+        rows = [[1.0, share, min(mass, 3.0), 5 * (near or 0.0)] for share, mass, near, _ in case.candidates]
+        return np.array(rows)[:, : 4 if dense else 3]
 
     def train(some: list[Case]) -> Any:
         weights = None
@@ -183,7 +186,9 @@ def fit(all_cases: list[list[Case]], dense: bool) -> dict[str, Any]:
     for quiet in (0.95, 0.96, 0.97, 0.98):
         limit = float(np.quantile(scores[~answered], quiet))
         table[f"{quiet:.0%}"] = {"limit": round(limit, 3), "answered": round(float((scores[answered] > limit).mean() * 100), 1)}
-    return {"weights": [round(float(w), 2) for w in train(flat)], "by_limit": table}
+    found = [float(w) for w in train(flat)]
+    # Nearness went in five times, so that the soft pull towards zero weighs on it as on the others.
+    return {"weights": [round(w * (5 if place == 3 else 1), 2) for place, w in enumerate(found)], "by_limit": table}
 
 
 def main() -> int:

@@ -1,12 +1,12 @@
 """The relevance gate: does the memory hold anything for this prompt at all? Decided by raw evidence, never by a fused score.
 
 Evidence for a note, from the words of the prompt that say something (no stop words; everyday words of programming count
-little; weights are idf, as a share of that of a word found nowhere):
+little; another name of the same concept, see concepts.txt, counts in part; weights are idf, as a share of that of a word found
+nowhere):
 
     share   weight of the prompt's words that stand in the note / weight of all of them
     mass    the same sum, not divided: one rare word is 1.0
-    near    with a model: how far the note's nearest window stands out among the windows of the store, in standard
-            deviations of their cosines, less what the nearest of so many strangers would reach, sqrt(2 ln n)
+    near    with a model: how near the note's nearest window is in meaning, on the scale of memory/near.py
 
 A logistic function of these gives the chance that the note answers the prompt. Its weights are fitted by
 `benchmarks/gate.py --fit` on `tests/hooks/gate/` with cross-validation, over stores of many sizes.
@@ -22,18 +22,17 @@ from mdmem.index.analyzer import tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 # Weights: constant, share, mass, near.
-DENSE = (-3.51, 1.74, 2.12, 0.73)
-WORDS = (-4.96, 2.58, 2.77)
+DENSE = (-4.51, 1.18, 1.63, 8.2)
+WORDS = (-3.46, 1.84, 2.09)
 # Chance from which a note is given: with a model, without one; lower when the prompt asks for the past by name.
-DENSE_LIMIT, WORDS_LIMIT = 0.24, 0.22
+DENSE_LIMIT, WORDS_LIMIT = 0.475, 0.46
 FORCED = 0.6
-# In a small store the spread of a few cosines says little: it is mixed with that of STRANGERS unrelated texts, as the
-# bundled model sees them.
-STRANGERS, STRANGE_MEAN, STRANGE_SPREAD = 20, 0.80, 0.022
 MASS_CAP = 3.0
+# Weight of an everyday word of programming, and of a word that a note has under another name of the same concept.
+EVERYDAY, OTHER = 0.35, 0.6
 # Windows that a store is taken to have at least.
 FEWEST = 50
 
@@ -77,6 +76,29 @@ def _vocabulary() -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(stop), frozenset(everyday - stop)
 
 
+@lru_cache(maxsize=1)
+def _concepts() -> dict[str, tuple[str, ...]]:
+    """Return {term: terms of the same concepts}, as the analyzer makes them; {} when the list cannot be read."""
+    from pathlib import Path
+
+    try:
+        text = Path(__file__).with_name("concepts.txt").read_text("utf-8")
+    except OSError:
+        return {}
+    found: dict[str, set[str]] = {}
+    for line in text.splitlines():
+        if line.startswith("#"):
+            continue
+        terms = set()
+        for word in line.split():
+            made = [term for term in tokens(word) if len(term) > 1]
+            # A longer Chinese word is known by its pairs only as a whole; its first pair stands for it.
+            terms.add(made[0] if made else word)
+        for term in terms:
+            found.setdefault(term, set()).update(terms)
+    return {term: tuple(sorted(others - {term})) for term, others in found.items()}
+
+
 def telling_words(prompt: str) -> list[tuple[str, float]]:
     """Return the (term, weight) pairs of a prompt that say what it is about: 1.0, or less for everyday words."""
     stop, everyday = _vocabulary()
@@ -88,39 +110,50 @@ def telling_words(prompt: str) -> list[tuple[str, float]]:
                 continue
         elif term in stop or len(term) < 2:
             continue
-        found[term] = 0.35 if term in everyday else 1.0
+        found[term] = EVERYDAY if term in everyday else 1.0
     return list(found.items())
 
 
-class Weighing:
-    """The words of one prompt against one index: what each is worth there."""
+def with_concepts(words: list[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Return the words with, behind them, other words of the same concepts at a lower weight."""
+    known = dict(words)
+    for term, weight in words:
+        for other in _concepts().get(term, ()):
+            known.setdefault(other, weight * OTHER)
+    return list(known.items())
 
-    def __init__(self, terms: Iterable[tuple[str, float, int, float]], windows: int) -> None:
+
+class Weighing:
+    """The words of one prompt against one index: what each is worth there.
+
+    `terms` are (term, weight, df, idf) of `with_concepts(words)`, in that order.
+    """
+
+    def __init__(self, terms: Iterable[tuple[str, float, int, float]], windows: int, words: int | None = None) -> None:
         # In a store of a few notes every word is in a large part of them; they are taken as part of fifty windows.
         count = max(windows, FEWEST)
-        self.rarest = math.log(1.0 + (count + 0.5) / 0.5)
-        self.worth = [weight * math.log(1.0 + (count - df + 0.5) / (df + 0.5)) / self.rarest for _, weight, df, _ in terms]
-        self.total = sum(self.worth)
+        listed = list(terms)
+        place = {term: number for number, (term, _, _, _) in enumerate(listed)}
+        rarest = math.log(1.0 + (count + 0.5) / 0.5)
+        rarity = [math.log(1.0 + (count - df + 0.5) / (df + 0.5)) / rarest for _, _, df, _ in listed]
+        # For each word of the prompt: its own place, those of the other names of its concept, its worth by either.
+        self.groups: list[tuple[int, frozenset[int], float, float]] = []
+        for number, (term, weight, df, _) in enumerate(listed[:words]):
+            others = frozenset(place[o] for o in _concepts().get(term, ()) if o in place and listed[place[o]][2])
+            own = weight * rarity[number]
+            if not df and others:
+                # The store has the thing under another name: the word is as rare as that is.
+                own = weight * max(rarity[other] for other in others)
+            self.groups.append((number, others, own, OTHER * own))
+        self.total = sum(own for _, _, own, _ in self.groups)
 
     def evidence(self, matched: Iterable[int]) -> tuple[float, float]:
         """Return (share, mass) for a window in which these terms (indices) stand."""
-        mass = sum(self.worth[number] for number in matched)
+        there = frozenset(matched)
+        mass = 0.0
+        for number, others, own, other in self.groups:
+            mass += own if number in there else other if others & there else 0.0
         return (mass / self.total if self.total else 0.0), mass
-
-
-class Spread:
-    """How near the windows of a store are to one prompt: mean and standard deviation of a sample of their cosines."""
-
-    def __init__(self, sample: Sequence[float], windows: int) -> None:
-        count = len(sample) + STRANGERS
-        self.mean = (sum(sample) + STRANGERS * STRANGE_MEAN) / count
-        variance = sum((c - self.mean) ** 2 for c in sample) + STRANGERS * STRANGE_SPREAD**2
-        self.deviation = math.sqrt(variance / count) or STRANGE_SPREAD
-        self.expected = math.sqrt(2.0 * math.log(max(windows, 2)))
-
-    def near(self, cosine: float) -> float:
-        """Return by how many deviations a cosine stands out beyond what chance would reach in a store of this size."""
-        return (cosine - self.mean) / self.deviation - self.expected
 
 
 def chance(share: float, mass: float, near: float | None) -> float:

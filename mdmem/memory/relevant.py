@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdmem.memory import gate
 from mdmem.memory.context import Viewer, key
+from mdmem.memory.near import space_of, vectors_of
 from mdmem.memory.prompts import forced, searchable
 from mdmem.memory.quoting import Quote, block, head, shortened
 from mdmem.recall.select import agent_scopes
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 # Windows looked at by each way of searching, and notes given at most.
 CANDIDATES = 40
 MOST = 3
-# Windows whose cosines tell how near the store as a whole is to a prompt.
-SAMPLE = 128
+# Windows that the model hands on: the nearest ones by plain cosine.
+POOL = 200
 # A further note is given only when its chance is this share of the best one's.
 BESIDE = 0.6
 
@@ -81,18 +82,20 @@ class Evidence:
         return gate.chance(self.share, self.mass, self.near)
 
 
-def weigh(store: Store, prompt: str, dense: bool) -> dict[int, Evidence]:
-    """Return {note rowid: evidence} of the candidates for a prompt; without `dense`, or a model, from its words alone."""
+def weigh(store: Store, prompt: str, dense: bool, make: bool = False) -> dict[int, Evidence]:
+    """Return {note rowid: evidence} of the candidates for a prompt; without `dense`, or a model, from its words alone.
+
+    `make`: take the time to prepare a model that is new here (see near.space_of)."""
     index = store.index
     by_window: dict[int, tuple[int, Evidence]] = {}
     words = gate.telling_words(prompt)
     if words:
-        hits = index.text_hits(words, None, CANDIDATES)
-        weighing = gate.Weighing(hits.terms, hits.windows)
+        hits = index.text_hits(gate.with_concepts(words), None, CANDIDATES)
+        weighing = gate.Weighing(hits.terms, hits.windows, len(words))
         for hit in hits.hits:
             by_window[hit.window] = (hit.note, Evidence(*weighing.evidence(hit.matched), None, hit.window))
     if dense:
-        _add_meaning(store, prompt, by_window)
+        _add_meaning(store, prompt, by_window, make)
     found: dict[int, Evidence] = {}
     for note, evidence in by_window.values():
         best = found.get(note)
@@ -108,29 +111,25 @@ def weigh(store: Store, prompt: str, dense: bool) -> dict[int, Evidence]:
     return found
 
 
-def _add_meaning(store: Store, prompt: str, by_window: dict[int, tuple[int, Evidence]]) -> None:
+def _add_meaning(store: Store, prompt: str, by_window: dict[int, tuple[int, Evidence]], make: bool) -> None:
     """Add the nearest windows as candidates, and to every candidate how near it is."""
     index = store.index
-    vector = index.dense.question(prompt)
-    near = dict(index.vector_search(vector, None, CANDIDATES)) if vector is not None else {}
-    if not near:
+    space = space_of(store, make)
+    vector = index.dense.question(prompt) if space is not None else None
+    if space is None or vector is None:
         return
-    for window, note in _notes_of(store, [window for window in near if window not in by_window]).items():
-        by_window[window] = (note, Evidence(0.0, 0.0, None, window))
-    total = int(index.catalog.value("SELECT count(*) FROM windows") or 1)
-    rows = index.catalog.rows("SELECT rowid FROM windows WHERE rowid % ? = 0 LIMIT ?", (max(1, total // SAMPLE), SAMPLE))
-    sample = [row["rowid"] for row in rows]
-    cosines = {**index.cosines(vector, [*sample, *(w for w in by_window if w not in near)]), **near}
-    spread = gate.Spread([cosines[window] for window in sample if window in cosines], total)
-    for window, (_, evidence) in by_window.items():
+    pool = [window for window, _ in index.vector_search(vector, None, POOL)]
+    wanted = list(dict.fromkeys([*by_window, *pool]))
+    marks = ",".join("?" * len(wanted))
+    rows = index.catalog.rows(f"SELECT rowid, note, hash FROM windows WHERE rowid IN ({marks})", wanted)
+    have, matrix = vectors_of(store, [row["hash"] for row in rows])
+    near = dict(zip(have, space.nearness(vector, matrix).tolist(), strict=True))
+    for place, row in enumerate(rows):
+        window = row["rowid"]
+        if window not in by_window:
+            by_window[window] = (row["note"], Evidence(0.0, 0.0, None, window))
         # A window without a vector (yet) is judged as a stranger: its words must carry it.
-        evidence.near = spread.near(cosines.get(window, spread.mean))
-
-
-def _notes_of(store: Store, windows: list[int]) -> dict[int, int]:
-    marks = ",".join("?" * len(windows))
-    rows = store.index.catalog.rows(f"SELECT rowid, note FROM windows WHERE rowid IN ({marks})", windows)
-    return {row["rowid"]: row["note"] for row in rows}
+        by_window[window][1].near = near.get(place, 0.0)
 
 
 def _rows(store: Store, notes: list[int]) -> dict[int, dict[str, Any]]:

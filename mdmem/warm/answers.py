@@ -140,7 +140,7 @@ class Answers:
         """Load what the first prompt of a session will need."""
         from mdmem.memory.relevant import weigh
 
-        weigh(held.store, "which decisions were made about this project", dense=True)
+        weigh(held.store, "which decisions were made about this project", dense=True, make=True)
         return {"ok": True}
 
     def _look_later(self, held: Held) -> None:
