@@ -1,10 +1,11 @@
 """How near a prompt and a passage are in meaning, on a scale that means the same for every prompt.
 
-Raw cosines of a small model are of little use as evidence: all of them lie between 0.75 and 0.9, and an unrelated passage in
-the prompt's language is nearer than the right one in another. What all questions have in common, what all passages have in
-common, and the strongest direction in what is left (mostly the language) are taken away first: "All-but-the-Top" (Mu,
-Viswanath 2018, arXiv:1702.01417), with one direction, and means of their own for questions and passages. Both means come from background.txt,
-embedded once for each model and kept, and from a sample of the store's own passages.
+Raw cosines of a small model are of little use as evidence: all of them lie between 0.75 and 0.9, and an unrelated
+passage in the prompt's language is nearer than the right one in another. What all questions have in common, what all
+passages have in common, and the strongest direction in what is left (mostly the language) are taken away first: "All-
+but-the-Top" (Mu, Viswanath 2018, arXiv:1702.01417), with one direction, and means of their own for questions and
+passages. Both means come from background.txt, embedded once for each model and kept, and from a sample of the store's
+own passages.
 """
 
 from __future__ import annotations
