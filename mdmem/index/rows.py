@@ -48,9 +48,10 @@ class NoteRow:
 def embed_text(title: str, heading: str, text: str) -> str:
     """Return what is embedded for a window: it says itself what it is about.
 
-    A title that only repeats the opening words is left out: said twice it drowns the rest."""
+    A title that repeats the opening words is left out, since said twice it drowns the rest, and so is one without
+    letters: a bare date or number moves every window it stands over to the same place."""
     opening = title.removesuffix("…").rstrip()
-    if opening and text.lstrip("#*->_ ").startswith(opening):
+    if text.lstrip("#*->_ ").startswith(opening) or not any(char.isalpha() for char in title):
         title = ""
     return "\n".join(part for part in (title, heading, text) if part)
 

@@ -5,4 +5,4 @@ PARSER = 4
 # How text becomes terms: a change builds the text index again.
 ANALYZER = 2
 # How a body is cut into windows; part of the fingerprint of each vector.
-WINDOWS = 3
+WINDOWS = 4

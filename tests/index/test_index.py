@@ -142,8 +142,7 @@ def test_bad_notes_are_found_by_their_words_and_named(root: Path, opened: Opened
     row = index.note_by("bad.md")
     assert row["state"] == "bad"
     assert index.catalog.value("SELECT count(*) FROM problems WHERE note = ?", (row["rowid"],)) == 1
-    conflicted = "---\n<<<<<<< ours\ntitle: a\n=======\ntitle: b\n>>>>>>> theirs\n---\n\nthe penguin\n"
-    path.write_text(conflicted)
+    conflicted = "---\n<<<<<<< ours\ntitle: a\n=======\ntitle: b\n    path.write_text(conflicted)
     assert found(index, "penguin") == ["bad.md"]
     assert index.note_by("bad.md")["state"] == "conflicted"
 
@@ -430,3 +429,12 @@ def test_a_title_of_a_megabyte_is_not_copied_into_every_window(root: Path, opene
     assert len(row["title"]) <= 400
     assert index.catalog.value("SELECT max(length(heading)) FROM windows") <= 400
     assert index.verify() == []
+
+
+def test_what_is_embedded_says_what_it_is_about_once() -> None:
+    from mdmem.index.rows import embed_text
+
+    assert embed_text("Ports", "Web", "It is 80.") == "Ports\nWeb\nIt is 80."
+    assert embed_text("We use port 80", "", "We use port 80. It is open.") == "We use port 80. It is open."
+    assert embed_text("We use the port that is…", "", "We use the port that is open.") == "We use the port that is open."
+    assert embed_text("2026-05-04", "", "It is 80.") == "It is 80."
