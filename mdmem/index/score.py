@@ -60,6 +60,14 @@ class TextHits:
     windows: int  # live windows in the index
 
 
+class Coverage(NamedTuple):
+    """Which terms stand in which note (indices into the terms), in how many notes each stands, and how many there are."""
+
+    matched: dict[int, frozenset[int]]
+    counts: list[int]
+    notes: int
+
+
 @dataclass
 class _Part:
     """A segment with its live documents and what was computed for it."""
@@ -88,6 +96,7 @@ class Corpus:
         self.parts = [_Part(segment, _dead(segment, gone)) for segment in segments]
         self.parts += [_Part(segment, segment.dead) for segment in fresh]
         self.count = sum(part.segment.size - len(part.dead) for part in self.parts)
+        self._notes: int | None = None
         self.averages = []
         for number in range(len(FIELDS)):
             total = 0
@@ -133,19 +142,25 @@ class Corpus:
             hits.append(Hit(window, segment.notes[doc], -negative, matched))
         return TextHits(hits, terms, self.count)
 
-    def coverage(self, terms: Sequence[Term], notes: Collection[int]) -> dict[int, frozenset[int]]:
-        """Return {note: which of the terms stand anywhere in it (indices into `terms`)} for those of `notes` that hold any."""
-        out: dict[int, set[int]] = {}
+    def coverage(self, terms: Sequence[Term], notes: Collection[int]) -> Coverage:
+        """Return which of the terms stand anywhere in each of `notes`, and how many notes hold each term."""
+        found: dict[int, set[int]] = {}
+        counts = [0] * len(terms)
         for part in self.parts:
             owners, dead = part.segment.notes, part.dead
             for index, term in enumerate(terms):
-                found = part.segment.postings(term.text) if term.df else None
-                if found is None:
+                held = part.segment.postings(term.text) if term.df else None
+                if held is None:
                     continue
-                holding = {owners[doc] for doc in found.docs if not dead or doc not in dead}
+                holding = {owners[doc] for doc in held.docs if not dead or doc not in dead}
+                counts[index] += len(holding)
                 for note in holding.intersection(notes):
-                    out.setdefault(note, set()).add(index)
-        return {note: frozenset(indices) for note, indices in out.items()}
+                    found.setdefault(note, set()).add(index)
+        if self._notes is None:
+            # A note's windows stand in one segment, so that no note is counted twice.
+            living = ({n for doc, n in enumerate(p.segment.notes) if not p.dead or doc not in p.dead} for p in self.parts)
+            self._notes = sum(len(notes) for notes in living)
+        return Coverage({note: frozenset(indices) for note, indices in found.items()}, counts, self._notes)
 
     def _plain(self, part: _Part, used: list[tuple[int, Term]], allowed: Collection[int] | None) -> list[tuple[int, float]]:
         segment, settings = part.segment, self.settings

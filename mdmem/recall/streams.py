@@ -4,6 +4,7 @@ Knows the index; knows nothing of how the evidence is weighed."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -206,22 +207,24 @@ def _complete(found: Streams, query: Query, vector: Any) -> None:
     if query.plain:
         return
     if found.terms and not query.query_syntax:
-        worth = [term.weight * term.idf for term in found.terms]
-        total = sum(term.weight * (term.idf or _unseen(found.windows)) for term in found.terms)
-        matched = found.index.corpus().coverage(found.terms, set(rows))
-        for candidate in found.candidates:
-            candidate.matched = matched.get(candidate.note, frozenset())
-            if total:
-                candidate.share = sum(worth[number] for number in sorted(candidate.matched)) / total
+        _share(found, set(rows))
     if found.meaning:
         _missing_cosines(found, vector)
 
 
-def _unseen(windows: int) -> float:
-    """Return the idf of a word that stands nowhere (df = 0)."""
-    import math
-
-    return math.log(1.0 + (windows + 0.5) / 0.5)
+def _share(found: Streams, notes: set[int]) -> None:
+    """Set for each candidate which terms stand in it, and their share of the question: by idf over whole notes, since a
+    name that every long note holds once says less than its windows make believe."""
+    covered = found.index.corpus().coverage(found.terms, notes)
+    worth = [
+        term.weight * math.log(1.0 + (covered.notes - count + 0.5) / (count + 0.5))
+        for term, count in zip(found.terms, covered.counts)
+    ]
+    total = sum(worth)
+    for candidate in found.candidates:
+        candidate.matched = covered.matched.get(candidate.note, frozenset())
+        if total > 0:
+            candidate.share = sum(worth[number] for number in sorted(candidate.matched)) / total
 
 
 def _missing_cosines(found: Streams, vector: Any) -> None:
