@@ -143,6 +143,7 @@ def test_bad_notes_are_found_by_their_words_and_named(root: Path, opened: Opened
     assert row["state"] == "bad"
     assert index.catalog.value("SELECT count(*) FROM problems WHERE note = ?", (row["rowid"],)) == 1
     conflicted = "---\n<<<<<<< ours\ntitle: a\n=======\ntitle: b\n>>>>>>> theirs\n---\n\nthe penguin\n"
+    path.write_text(conflicted)
     assert found(index, "penguin") == ["bad.md"]
     assert index.note_by("bad.md")["state"] == "conflicted"
 
