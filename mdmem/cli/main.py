@@ -60,6 +60,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "uninstall": ("mdmem.cli.cmd_uninstall:command", "Take out what install put in."),
     "serve": ("mdmem.cli.cmd_serve:command", "Keep model and indexes loaded for hooks and recall."),
     "doctor": ("mdmem.cli.cmd_doctor:command", "Look at everything, mend what is safe."),
+    "dashboard": ("mdmem.cli.cmd_dashboard:command", "Look at the store in a browser."),
     "mcp": ("mdmem.cli.cmd_mcp:command", "The MCP server on stdin and stdout."),
     "config": ("mdmem.cli.cmd_config:command", "Show and change your settings."),
     "trust": ("mdmem.cli.cmd_trust:command", "Trust the store that you are in."),

@@ -1,1 +1,1 @@
-"""The local dashboard."""
+"""The local dashboard: a page on loopback, and the same page as one file."""
