@@ -8,9 +8,15 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from mdmem.clock import FixedClock
 from mdmem.store import Store
+
+# The same examples on every run, and none given up for slowness: a red test is then a change, not a draw.
+settings.register_profile("same", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile("search", deadline=None, max_examples=1000)
+settings.load_profile(os.environ.get("MDMEM_TEST_PROFILE", "same"))
 
 NOW = datetime(2026, 11, 30, 9, 0, tzinfo=timezone.utc)
 

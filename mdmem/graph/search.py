@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdmem.graph.nodes import brief
 from mdmem.index.catalog import listed
+from mdmem.notes.names import fold
 from mdmem.recall.query import Filters, Query
 from mdmem.recall.recall import recall
 
@@ -35,7 +36,9 @@ def search(
     )
     rows = {row["path"]: row for row in named}
     out = []
-    for hit in found.results:
+    # Who types an entity's own name means that entity, however often others speak of it.
+    asked = fold(text.strip())
+    for hit in sorted(found.results, key=lambda hit: asked not in (fold(hit.title), fold(hit.id))):
         row = rows.get(hit.path)
         if row is not None:
             out.append({**brief(row), "score": round(hit.score, 6), "snippet": hit.snippet, "line": hit.start_line})

@@ -55,7 +55,8 @@ _SUFFIX = (
     r"|base|confirm|confirmation|again|hash)(?![a-z]))*"
     r"(?![A-Za-z0-9_])(?![\-.][A-Za-z])"
 )
-_PAREN = r"(?:[ \t]{0,4}[(（][^()（）\n]{0,40}[)）])?"
+# A remark in brackets; a quoted text in them is the argument of a call, not a remark.
+_PAREN = r"(?:[ \t]{0,4}[(（](?![\"'`])[^()（）\n]{0,40}[)）])?"
 _SEPARATOR = (
     r"(?i)(?P<q>\\{0,3}[\"'`])?[\])]{0,2}(?:[*_~`]{1,3})?" + _PAREN + r"(?:"
     r"(?P<typed>[?!]?[ \t]{0,8}:[ \t]{0,8}(?:[&*]|\[\])?[A-Za-z_][\w.]{0,30}"
