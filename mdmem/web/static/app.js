@@ -18,12 +18,13 @@ async function viewOverview() {
   const left = source.offline && [el("p", { class: "quiet" }, `${t("A file made at")} ${moment(source.offline.made)}.`,
     source.offline.left_out > 0 && ` ${source.offline.left_out} ${t("more notes are only counted.")}`)];
   const none = el("p", { class: "quiet" }, t("Nothing."));
+  const wide = card(t("Growth"), growth(figures.growth));
+  wide.classList.add("wide");
   return [
     el("h1", {}, t("Overview")), left,
     el("div", { class: "tiles" }, tile(total, "Notes"), figures.kinds.slice(0, 5).map((row) => tile(row.count, row.name || "-"))),
-    el("div", { class: "grid" },
-      card(t("Growth"), growth(figures.growth)),
-      card(t("Needs a person"), needs),
+    el("div", { class: "grid" }, wide, card(t("Needs a person"), needs)),
+    el("div", { class: "columns" },
       card(t("Memory types"), bars(figures.types)),
       card(t("Tiers"), bars(figures.tiers)),
       card(t("Recent sessions"), sessions.length ? el("ul", { class: "plain" }, sessions) : none),
@@ -62,7 +63,7 @@ async function viewGraph(given) {
     button("Fit", t("Fit"), () => picture.fit()), el("span", { class: data.cut ? "bad" : "quiet" }, counted)),
   el("ul", { class: "key" }, key), canvas,
   el("p", { id: "how", class: "quiet small" }, t("Drag to move, wheel or + and − to zoom, arrows to pan, Enter opens the chosen note, Tab leaves.")),
-  card(t("Notes in the picture"), el("ul", { class: "plain" }, picture.nodes.slice(0, 40).map((node) =>
+  card(t("Notes in the picture"), el("ul", { class: "plain columns" }, picture.nodes.slice(0, 40).map((node) =>
     noteRow(node, el("div", { class: "row small" }, `${node.links} ${t("links")}`, el("a", { href: "#/graph?around=" + encodeURIComponent(node.path) }, t("Around this note"))))))));
   return out;
 }
@@ -87,7 +88,7 @@ async function viewDevices() {
   const { agents, git } = await ask("devices");
   const heads = ["Agent", "Device", "Seen", "Doing", "Tasks"];
   const rows = agents.map((one) => el("tr", {}, [one.agent, one.device, moment(one.seen), one.doing || one.subject, one.tasks.map((task) => task.title).join(", ")]
-    .map((text) => el("td", {}, line(text)))));
+    .map((text, at) => el("td", { "data-label": t(heads[at]) }, line(text) || null))));
   const last = git.last_sync && git.last_sync.at ? `${git.last_sync.state} · ${moment(git.last_sync.at)} ${git.last_sync.reason || ""}` : t("never");
   return [
     el("h1", {}, t("Devices")),
@@ -112,7 +113,7 @@ async function show(focus = false) {
   const { name, reference, given } = route();
   const main = document.getElementById("main");
   for (const link of document.querySelectorAll("nav a")) {
-    if (link.hash === "#/" + name) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+    if (link.hash === "#/" + name) { link.setAttribute("aria-current", "page"); link.scrollIntoView({ block: "nearest", inline: "nearest" }); } else link.removeAttribute("aria-current");
   }
   main.setAttribute("aria-busy", "true");
   const view = VIEWS.find(([one]) => one === name) || VIEWS[0];

@@ -77,7 +77,8 @@ function drawGraph(canvas, data, open) {
     const px = (at) => (x[at] - view.x) * view.zoom, py = (at) => (y[at] - view.y) * view.zoom;
     pen.lineWidth = 1;
     for (const near of [false, true]) {
-      pen.strokeStyle = near ? paint_("--strong") : paint_("--line");
+      pen.strokeStyle = near ? paint_("--strong") : paint_("--quiet");
+      pen.globalAlpha = near ? 1 : 0.45;
       pen.beginPath();
       for (const [a, b] of links) {
         if ((a === view.chosen || b === view.chosen) !== near) continue;
@@ -86,6 +87,7 @@ function drawGraph(canvas, data, open) {
       }
       pen.stroke();
     }
+    pen.globalAlpha = 1;
     const scale = Math.max(0.45, Math.min(1.5, view.zoom));
     for (let at = 0; at < count; at++) {
       const node = data.nodes[at];

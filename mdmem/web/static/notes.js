@@ -43,7 +43,7 @@ function timelineRow(event, reference) {
   const head = [el("span", { class: "badge" }, t(event.event)), el("span", { class: "quiet" }, moment(event.date) + " ")];
   if (event.event === "linked") return el("li", {}, head, noteLink(event.from, event.title), ` ${line(event.rel)}`);
   const changes = (event.changes || []).map((one) => el("li", {}, `${line(one.field)}: `, one.was && [el("del", {}, line(one.was)), " → "], line(one.now)));
-  const out = el("li", {}, head, line(event.subject), el("div", { class: "quiet small" }, line(event.who)), changes.length && el("ul", { class: "small" }, changes));
+  const out = el("li", {}, head, line(event.subject), el("div", { class: "quiet small" }, line(event.who)), changes.length > 0 && el("ul", { class: "small" }, changes));
   if (event.rev && !source.offline) {
     const place = el("div", {});
     const more = el("details", { ontoggle: () => more.open && !place.firstChild && showDiff(place, reference, event.rev) }, el("summary", {}, t("Show the change")), place);
