@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
-from mdmem.cli.opening import examples, open_store
+from mdmem.cli.opening import examples, open_store, stdin_text
 from mdmem.cli.output import clean, emit, json_option, note, say
 from mdmem.errors import UsageError
 from mdmem.team import messages
 
 
 def _text(given: str) -> str:
-    return sys.stdin.buffer.read().decode("utf-8", "replace") if given == "-" else given
+    return stdin_text() if given == "-" else given
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
-from mdmem.cli.opening import examples, open_store
+from mdmem.cli.opening import examples, open_store, stdin_text
 from mdmem.cli.output import clean, emit, json_option, note, say
 from mdmem.errors import UsageError
 
@@ -63,7 +61,7 @@ def command(
     name, store = target(store, scope, store_name)
     store.writable()
     if text == "-":
-        text = sys.stdin.buffer.read().decode("utf-8", "replace")
+        text = stdin_text()
         if not text.strip():
             raise UsageError("stdin was empty", hint=f'mdmem remember {type_} "…"')
     extra = {

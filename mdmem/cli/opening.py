@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from inspect import cleandoc
 from typing import Any, TypeVar
@@ -9,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from mdmem.cli.output import note
+from mdmem.errors import UsageError
 from mdmem.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -21,6 +23,15 @@ def open_store(ctx: click.Context, need: str = "read", **options: Any) -> Store:
     for text in store.notices:
         note(f"note: {text}")
     return store
+
+
+def stdin_text() -> str:
+    """Return the text on stdin (UTF-8, or UTF-16 with its mark). Raises UsageError for other bytes: they are never guessed."""
+    data = sys.stdin.buffer.read()
+    try:
+        return data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError("the text on stdin is not UTF-8", hint="iconv -f CODING -t UTF-8 FILE | mdmem …") from None
 
 
 def examples(*lines: str) -> Callable[[F], F]:

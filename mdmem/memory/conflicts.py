@@ -99,6 +99,7 @@ def resolve(store: Store, reference: str, keep: str, field: str = "") -> Resolve
         try:
             if not data:
                 folder.delete(note.path, note.sha)
+                _settled(store, note.path)
                 done = commit(store, [note.path], subject("resolve", f"{note.title} (deleted)"))
                 return Resolved(note.path, 0, True, done.done, done.reason)
             folder.write(note.path, _stamped(store, data), note.sha)
@@ -106,9 +107,18 @@ def resolve(store: Store, reference: str, keep: str, field: str = "") -> Resolve
             note = folder.read(note.path)
             continue
         left = len(find_conflicts(folder.read(note.path).data))
+        if not left:
+            _settled(store, note.path)
         done = commit(store, [note.path], subject("resolve", note.title))
         return Resolved(note.path, left, False, done.done, done.reason)
     raise ConflictFound(f"{note.path} keeps changing under this command", hint="try again")
+
+
+def _settled(store: Store, path: str) -> None:
+    """Mark a path that git's own merge or rebase left unmerged as settled, so that git's next command can end it."""
+    name = store.to_git(path)
+    if store.git.run("ls-files", "-u", "-z", "--", name, check=False, read=True).out:
+        store.git.run("add", "-A", "--", name, check=False)
 
 
 def _stamped(store: Store, data: bytes) -> bytes:

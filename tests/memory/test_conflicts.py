@@ -77,3 +77,28 @@ def test_deleted_there_edited_here(store: Store) -> None:
 def test_a_note_that_only_talks_of_conflicts_is_not_listed(store: Store) -> None:
     remember(store, Memory("fact", 'The fields `"conflicts"` and `<!-- mdmem:conflict` are described here.'))
     assert conflicted(store) == []
+
+
+@pytest.mark.parametrize("keep", ["1", "deleted"])
+def test_settling_in_the_middle_of_gits_own_merge_lets_git_commit_end_it(store: Store, keep: str) -> None:
+    path = clash(store)
+    git, text = store.git, store.folder.read(path).data
+    store.folder.write(path, git.run("show", f"HEAD:{path}").out, None)
+    git.run("switch", "-q", "-c", "other")
+    store.folder.write(path, edit(store.folder.read(path).data, {"priority": "low"}), None)
+    git.run("commit", "-qam", "theirs")
+    git.run("switch", "-q", "-")
+    store.folder.write(path, edit(store.folder.read(path).data, {"priority": "high"}), None)
+    git.run("commit", "-qam", "ours")
+    git.run("merge", "other", check=False)
+    assert git.run("ls-files", "-u").out
+    if keep == "deleted":
+        text = mark_deleted_conflict(git.run("show", f"HEAD:{path}").out, "b", "desk", "2026-11-30T08:00:00Z")
+    store.folder.write(path, text, None)
+    staged = store.root / "staged.txt"
+    staged.write_text("a person's own")
+    git.run("add", "staged.txt")
+    assert not resolve(store, path, keep).committed  # git's merge is the person's to end
+    assert not git.run("ls-files", "-u").out
+    git.run("commit", "-q", "--no-edit")
+    assert conflicted(store) == [] and store.folder.exists(path) == (keep != "deleted")
