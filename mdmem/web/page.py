@@ -8,6 +8,7 @@ import json
 import os
 import re
 import secrets
+from collections import Counter
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,8 @@ from mdmem.errors import MdmemError, UsageError, WriteFailed
 from mdmem.web import answers
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from mdmem.store import Store
 
 SCRIPTS = ("words.js", "dom.js", "source.js", "charts.js", "graph.js", "notes.js", "app.js")
@@ -39,10 +42,15 @@ def _text(name: str) -> str:
 
 def snapshot(store: Store) -> dict[str, Any]:
     """Return what the exported page shows. Notes that are this user's alone (`scope: local`) and those of other folders
-    are left out: the file is made to be given away."""
+    are left out, names and counts too, as is where the store lies: the file is made to be given away."""
     from mdmem.recall.query import Filters
     from mdmem.recall.select import rows
 
+    out = {
+        name: answers.READS[name](store, {}) for name in ("overview", "sessions", "graph", "blockers", "conflicts", "devices")
+    }
+    every = [row for row in rows(store, Filters(retired=True), "ORDER BY n.updated DESC, n.path") if row["folder"] == ""]
+    known = {row["path"] for row in every} | {row["id"] for row in every if row["id"]}
     found = [row for row in rows(store, Filters(), "ORDER BY n.updated DESC, n.path") if row["folder"] == ""]
     notes: dict[str, Any] = {}
     size = 0
@@ -54,16 +62,19 @@ def snapshot(store: Store) -> dict[str, Any]:
         size += len(entry["body"])
         if size > MAX_TEXT:
             break
-        entry["related"] = [other for other in entry["related"] if not other["path"].startswith("local:")]
+        entry["related"] = [other for other in entry["related"] if other["path"] in known]
         notes[row["path"]] = entry
-    timelines = {path: answers.timeline(store, {"note": [path], "limit": ["20"]}) for path in list(notes)[:MAX_TIMELINES]}
-    out = {
-        name: answers.READS[name](store, {}) for name in ("overview", "sessions", "graph", "blockers", "conflicts", "devices")
-    }
+    timelines = {}
+    for path in list(notes)[:MAX_TIMELINES]:
+        past = answers.timeline(store, {"note": [path], "limit": ["20"]})
+        timelines[path] = {**past, "events": [event for event in past["events"] if event.get("from", path) in known]}
+    out["overview"]["figures"] = _figures(store, every)
+    needs = [text.replace(str(store.root), store.root.name) for text in out["overview"]["status"]["needs"]]
+    out["overview"]["status"] = {"store": store.root.name, "needs": needs}
+    out["sessions"]["sessions"] = [one for one in out["sessions"]["sessions"] if one["path"] in known]
     out["recent"] = {"notes": [entry["note"] for entry in list(notes.values())[:20]]}
-    out["graph"] = _public(out["graph"])
-    for one in out["conflicts"]["notes"]:
-        one["readonly"] = True
+    out["graph"] = _public(out["graph"], known)
+    out["blockers"] = _waiting(out["blockers"], known)
     return {
         "made": stamp(store.clock.now()),
         "left_out": len(found) - len(notes),
@@ -73,11 +84,38 @@ def snapshot(store: Store) -> dict[str, Any]:
     }
 
 
-def _public(graph: dict[str, Any]) -> dict[str, Any]:
-    nodes = [node for node in graph["nodes"] if not node["path"].startswith("local:")]
+def _figures(store: Store, every: list[sqlite3.Row]) -> dict[str, Any]:
+    """Return the figures of the overview over these notes alone."""
+    kept = {row["rowid"] for row in every}
+    memories = [row for row in every if row["kind"] == "memory"]
+    tags = (row["tag"] for row in store.index.catalog.rows("SELECT note, tag FROM tags") if row["note"] in kept)
+    rels = (row["rel"] for row in store.index.catalog.rows("SELECT src, rel FROM edges") if row["src"] in kept)
+    days = Counter((row["created"] or "")[:10] for row in every)
+    counted = {
+        "kinds": Counter(row["kind"] for row in every),
+        "types": Counter(row["type"] or "-" for row in memories),
+        "tiers": Counter(row["tier"] or "-" for row in memories),
+        "scopes": Counter(row["scope"] or "shared" for row in every),
+        "tags": Counter(tags),
+        "relations": Counter(rels),
+    }
+    out = {name: [{"name": word, "count": n} for word, n in found.most_common(20)] for name, found in counted.items()}
+    return {**out, "growth": [{"day": day, "count": days[day]} for day in sorted(days) if day]}
+
+
+def _public(graph: dict[str, Any], known: set[str]) -> dict[str, Any]:
+    nodes = [node for node in graph["nodes"] if node["path"] in known]
     names = {node["name"] for node in nodes}
     edges = [edge for edge in graph["edges"] if edge["from"] in names and edge["to"] in names]
-    return {**graph, "nodes": nodes, "edges": edges}
+    return {**graph, "nodes": nodes, "edges": edges, "total": graph["total"] - len(graph["nodes"]) + len(nodes)}
+
+
+def _waiting(data: dict[str, Any], known: set[str]) -> dict[str, Any]:
+    kept = [one for one in data["blockers"] if one["path"] in known]
+    for one in kept:
+        for side in ("by", "blocks"):
+            one[side] = [other for other in one[side] if not other.get("id") or other["id"] in known]
+    return {"blockers": kept, "total": data["total"] - len(data["blockers"]) + len(kept)}
 
 
 def data_block(data: Any) -> str:

@@ -49,7 +49,7 @@ def test_every_word_of_the_page_has_a_translation() -> None:
 def test_export_is_one_file_that_needs_nothing(store: Store, tmp_path: Path) -> None:
     furnish(store)
     path = clash(store)
-    remember(store, Memory("fact", "Only on this machine.", title="Mine alone", scope="local"))
+    remember(store, Memory("fact", "Only on this machine.", title="Mine alone", tags=["hidden-tag"], scope="local"))
     done = export(store, tmp_path / "memory.html")
     text = (tmp_path / "memory.html").read_text("utf-8")
     assert done["notes"] >= 16 and done["left_out"] == 0
@@ -67,7 +67,8 @@ def test_export_is_one_file_that_needs_nothing(store: Store, tmp_path: Path) -> 
     block = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[0]
     data = json.loads(block)
     assert path in data["notes"] and data["timelines"][path]["events"]
-    assert "<" not in block and "Mine alone" not in block
+    assert "<" not in block and "Mine alone" not in block and "hidden-tag" not in block
+    assert str(tmp_path) not in block, block[block.index(str(tmp_path)) - 80 :][:200]
     assert (tmp_path / "memory.html").stat().st_mode & 0o077 == 0
 
 
