@@ -14,18 +14,23 @@ if TYPE_CHECKING:
 def note_at(store: Store, reference: str, when: str) -> tuple[Note, str]:
     """Return (note, commit) as git had it at a date (first commit at or before) or revision; follows renames.
     Raises NotFound."""
+    from mdmem.memory.timeline import outside
     from mdmem.notes.note import load
     from mdmem.recall.select import agent_scopes, may_read, note_by
     from mdmem.repo.history import path_at, read_at, resolve
 
     rev = resolve(store.git, when, store.clock.now())
     try:
-        path = str(note_by(store, reference)["path"])
+        row = note_by(store, reference)
+        path = str(row["path"])
     except NotFound:
         # A note that is gone today is known by its path.
         path = reference
         if path.endswith(".md") and store.folder.exists(path):
             raise  # it is there, and not for this agent
+    else:
+        if row["folder"] != "":
+            raise outside(path)
     then = path_at(store.git, store.to_git(path), rev)
     data = read_at(store.git, rev, then) if then else None
     if then is None or data is None:

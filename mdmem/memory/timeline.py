@@ -24,7 +24,14 @@ def path_of(store: Store, reference: str) -> str:
             return str(row["path"])
     except NotFound:
         pass
+    else:
+        raise outside(str(row["path"]))
     return _gone(store, reference)
+
+
+def outside(path: str) -> NotFound:
+    """Return the error for a local note, or one of a folder that is only read: this store's git never had it."""
+    return NotFound(f"{path} has no history here", why="it lies outside this store's repository", hint="mdmem show NOTE")
 
 
 def _gone(store: Store, reference: str) -> str:

@@ -20,9 +20,12 @@ def window_days(setting: str) -> float | None:
     """Return the decay window in days from a setting such as `45d`; None for `off`. Raises UsageError."""
     if setting.strip().lower() in ("off", "none", "no", "0", "false"):
         return None
-    days = seconds(setting) / DAY
+    try:
+        days = seconds(setting) / DAY
+    except UsageError:
+        days = 0.0
     if days <= 0:
-        raise UsageError(f"the decay window is {setting!r}", hint="write 45d or off")
+        raise UsageError(f"recall.decay_window is {setting!r}", hint="mdmem config set recall.decay_window 45d, or off")
     return days
 
 
