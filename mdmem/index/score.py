@@ -19,9 +19,12 @@ from typing import Any, NamedTuple
 
 from mdmem.index.segment import FIELDS, Postings, Segment
 
-# From this many postings on, importing numpy is the cheaper way.
+# From this many postings on, over all searches of a process, importing numpy is the cheaper way.
 _NUMPY_PAYS = 400_000
+_OFTEN = 8  # a process that has searched so often will search again
 _KEPT = 2_000_000  # postings whose strengths a part keeps: 32 MB
+# What this process has done without numpy so far.
+_done = {"postings": 0, "searches": 0}
 
 
 @dataclass(frozen=True)
@@ -127,8 +130,11 @@ class Corpus:
         if not used or limit <= 0 or (allowed is not None and not allowed):
             return TextHits([], terms, self.count)
         numpy = sys.modules.get("numpy")
-        if numpy is None and sum(term.df for _, term in used) > _NUMPY_PAYS:
-            import numpy
+        if numpy is None:
+            _done["postings"] += sum(term.df for _, term in used)
+            _done["searches"] += 1
+            if _done["postings"] > _NUMPY_PAYS or _done["searches"] > _OFTEN:
+                import numpy
         found: list[tuple[float, int, int, int]] = []
         for number, part in enumerate(self.parts):
             scores = self._with_numpy(part, used, allowed, limit) if numpy else self._plain(part, used, allowed)
