@@ -96,6 +96,8 @@ def guarded(group: click.Group, args: list[str]) -> int:
     except MdmemError as error:
         return fail(error, as_json)
     except (KeyboardInterrupt, click.Abort):
+        if as_json:
+            say(dump({"error": {"code": "interrupted", "message": "interrupted", "hint": ""}}))
         note("interrupted")
         return 130
     except BrokenPipeError:
