@@ -107,13 +107,19 @@ function route() {
   return { name, reference, given: new URLSearchParams(words) };
 }
 
+// Not scrollIntoView: that moves the place from which Tab goes on.
+function intoSight(link) {
+  const bar = link.parentElement, over = link.offsetLeft - bar.offsetLeft;
+  bar.scrollLeft = Math.max(Math.min(bar.scrollLeft, over), over + link.offsetWidth - bar.clientWidth);
+}
+
 let turn = 0;
 async function show(focus = false) {
   const mine = ++turn;
   const { name, reference, given } = route();
   const main = document.getElementById("main");
   for (const link of document.querySelectorAll("nav a")) {
-    if (link.hash === "#/" + name) { link.setAttribute("aria-current", "page"); link.scrollIntoView({ block: "nearest", inline: "nearest" }); } else link.removeAttribute("aria-current");
+    if (link.hash === "#/" + name) { link.setAttribute("aria-current", "page"); intoSight(link); } else link.removeAttribute("aria-current");
   }
   main.setAttribute("aria-busy", "true");
   const view = VIEWS.find(([one]) => one === name) || VIEWS[0];
