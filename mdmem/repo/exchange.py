@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from mdmem.repo.git import Git, GitFailed, safe_text
@@ -41,15 +43,20 @@ def lease_prefix(remote: str) -> str:
     return f"refs/mdmem/remote/{remote}/leases/"
 
 
-def fetch(git: Git, upstream: Upstream, timeout: float) -> Fetched:
+def fetch(git: Git, upstream: Upstream, timeout: float, sleep: Callable[[float], None] = time.sleep) -> Fetched:
     """Fetch the branch and the leases. A pattern, so that an empty remote is no error. Never raises for the network."""
     heads = f"+refs/heads/{upstream.branch}*:{fetched_ref(upstream)}*"
     leases = f"+refs/mdmem/leases/*:{lease_prefix(upstream.remote)}*"
     args = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance", "--no-write-fetch-head")
-    try:
-        git.run(*CHECKED, *args, "--prune", "--", upstream.remote, heads, leases, network=True, timeout=timeout)
-    except GitFailed as error:
-        return Fetched(error=error.why or str(error))
+    for pause in (0.1, 0.3, 1.0, 0.0):
+        try:
+            git.run(*CHECKED, *args, "--prune", "--", upstream.remote, heads, leases, network=True, timeout=timeout)
+            break
+        except GitFailed as error:
+            # 1: the remote was reached and a ref could not be moved, as when the fetch of a killed sync still runs.
+            if error.status != 1 or not pause:
+                return Fetched(error=error.why or str(error))
+            sleep(pause)
     return Fetched(git.rev(fetched_ref(upstream)))
 
 

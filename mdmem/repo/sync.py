@@ -181,7 +181,7 @@ class _Run:
         refused = exchange.Pushed("ok")
         tip: str | None = None
         for attempt in range(self.options.attempts):
-            fetched = exchange.fetch(self.git, upstream, self.options.timeout)
+            fetched = exchange.fetch(self.git, upstream, self.options.timeout, self.sleep)
             if fetched.error:
                 self._offline(upstream, fetched.error)
                 return

@@ -68,3 +68,15 @@ def test_an_ssh_host_that_is_not_known_is_not_asked_about(world: World) -> None:
     began = time.monotonic()
     assert one.sync(timeout=20.0).state == "offline"
     assert time.monotonic() - began < 20
+
+
+def test_a_fetch_of_a_killed_sync_that_still_runs_is_waited_for(world: World) -> None:
+    one, two = world.pair()
+    two.save("b.md", note("mem-b"))
+    two.sync()
+    lock = one.top / ".git" / "refs" / "mdmem" / "remote" / "origin" / "heads" / "main.lock"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.touch()
+    assert one.sync().state == "offline" and len(one.slept) == 3  # for a while, not for ever
+    lock.unlink()
+    assert one.sync().state == "merged"
