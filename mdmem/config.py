@@ -6,7 +6,9 @@ from the user's own side only, and a repository that tries is answered with a no
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import secrets
 import sys
 from collections.abc import Mapping
@@ -53,6 +55,16 @@ DEFAULTS: dict[str, Any] = {
     "hooks.inject": "on",
     "hooks.token_budget": 2000,
     "hooks.capture": True,
+}
+
+# Texts that must be one of a few, or of one form: regular expressions.
+CHOICES: dict[str, str] = {
+    "recall.fusion": "minmax|rrf",
+    "recall.decay_window": "off|none|[1-9][0-9]*(h|d|w|mo|y)",
+    "index.engine": "whoosh",
+    "llm.backend": "none|off|openai|anthropic|command",
+    "embedding.backend": "bundled|onnx|openai|http|none|off",
+    "hooks.inject": "on|off|own",
 }
 
 # What a repository's .mdmem.toml may set; everything else there is ignored with a notice.
@@ -149,12 +161,15 @@ def coerce(name: str, value: Any) -> Any:
     elif isinstance(default, list):
         return list(value) if isinstance(value, list) else [part.strip() for part in str(value).split(",") if part.strip()]
     elif isinstance(default, (int, float)):
-        try:
-            return type(default)(value)
-        except (TypeError, ValueError):
-            pass
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            number = type(default)(value)
+            if number == number and number not in (float("inf"), float("-inf")):
+                return number
     elif isinstance(value, (str, int, float)):
-        return str(value)
+        allowed = CHOICES.get(name)
+        if allowed is None or re.fullmatch(allowed, str(value).strip().lower()):
+            return str(value)
+        raise UsageError(f"{name} cannot be {value!r}", why=f"it must be like {allowed.replace('|', ' or ')}")
     raise UsageError(f"{name} cannot be {value!r}", why=f"it is a {type(default).__name__}, such as {default!r}")
 
 

@@ -146,8 +146,10 @@ def trusted_stores() -> list[dict[str, str]]:
 
 
 def is_trusted(store_id: str, remote: str, top: Path) -> bool:
-    """Return whether this user's mdmem made, cloned or was told to trust this store."""
-    real = os.path.realpath(top)
+    """Return whether this user's mdmem made, cloned or was told to trust this store; a linked work tree of it counts."""
+    place = find_git(top)
+    main = place.common_dir.parent if place is not None and place.common_dir.name == ".git" else top
+    real = os.path.realpath(main)
     for entry in trusted_stores():
         if store_id and entry.get("id") == store_id:
             if entry.get("path") == real:
@@ -162,7 +164,9 @@ def trust(store_id: str, remote: str, top: Path) -> None:
     from mdmem.locks import FileLock
 
     path = trusted_file()
-    entry = {"id": store_id, "remote": _plain(remote), "path": os.path.realpath(top)}
+    place = find_git(top)
+    main = place.common_dir.parent if place is not None and place.common_dir.name == ".git" else top
+    entry = {"id": store_id, "remote": _plain(remote), "path": os.path.realpath(main)}
     try:
         with FileLock(path.with_name("trusted.lock")):
             entries = [e for e in trusted_stores() if (e.get("id"), e.get("path")) != (entry["id"], entry["path"])]

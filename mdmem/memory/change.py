@@ -138,7 +138,7 @@ def _changes(
 ) -> dict[str, Any]:
     """Return {key: new value or None} for what really changes. Redacts values; raises UsageError."""
     from mdmem.notes.redact import redact
-    from mdmem.notes.schema import SET_FIELDS
+    from mdmem.notes.schema import SET_FIELDS, STATUSES
     from mdmem.notes.values import clean
 
     if not note.ok:
@@ -155,6 +155,9 @@ def _changes(
             raise UsageError(f"not a field name: {key!r}", hint="mdmem set NOTE key=value")
         if key in FIXED:
             raise UsageError(f"{key} never changes", why="links and other machines know the note by it")
+    allowed = STATUSES.get(note.kind)
+    if allowed and str(values.get("status", "")) not in ("", *allowed):
+        raise UsageError(f"no status is named {values['status']!r}", why=f"of a {note.kind} it is one of {', '.join(allowed)}")
     for key, value in values.items():
         text = clean(redact(str(value)).text)
         new: Any = sorted({part.strip() for part in text.split(",")} - {""}) if key in SET_FIELDS else text

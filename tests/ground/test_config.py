@@ -73,3 +73,24 @@ def test_any_string_is_read_back(value: str) -> None:
     if any("\ud800" <= c <= "\udfff" for c in value):
         return
     assert tomllib.loads(splice("", "llm.model", value))["llm"]["model"] == value
+
+
+MEANINGLESS = [
+    ("recall.decay_window", "abc"),
+    ("recall.decay_window", ""),
+    ("recall.fusion", "mix"),
+    ("recall.bm25_weight", "nan"),
+    ("hooks.inject", "x"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), MEANINGLESS)
+def test_a_value_that_means_nothing_is_refused_and_a_repository_cannot_break_recall_with_one(
+    tmp_path: Path, name: str, value: str
+) -> None:
+    with pytest.raises(UsageError):
+        set_value(name, value)
+    table, _, key = name.partition(".")
+    (tmp_path / ".mdmem.toml").write_text(f'[{table}]\n{key} = "{value}"\n')
+    config = load_config(tmp_path)
+    assert config.get(name) == DEFAULTS[name] and config.notices

@@ -90,3 +90,13 @@ def test_project_name_comes_from_the_remote_also_in_a_worktree(tmp_path: Path) -
 def test_same_remote() -> None:
     assert same_remote("https://u:t@h/x.git/", "https://h/x")
     assert not same_remote("https://h/x", "https://h/y")
+
+
+def test_a_linked_work_tree_of_a_trusted_store_is_trusted(tmp_path: Path) -> None:
+    repo = make(tmp_path / "store", "linked")
+    trust("linked", "", repo)
+    git = ["git", "-C", str(repo), "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "x"], check=True)
+    subprocess.run([*git, "worktree", "add", "-q", str(tmp_path / "tree")], check=True)
+    assert find(tmp_path / "tree").trusted
