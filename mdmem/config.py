@@ -25,7 +25,7 @@ DEFAULTS: dict[str, Any] = {
     "default_store": "",
     "recall.limit": 5,
     "recall.fusion": "minmax",
-    "recall.bm25_weight": 0.5,
+    "recall.bm25_weight": 0.45,
     "recall.decay_window": "45d",
     "recall.graph": False,
     "embedding.backend": "bundled",

@@ -4,7 +4,7 @@ A window holds at most 160 words or 260 CJK characters (mixed text: the two shar
 estimate at most 380 model tokens. Borders are, in this order: headings, paragraphs, turns (`Speaker: text`), list
 items and lines, sentence ends, and only then the middle of a line.
 
-A section that fits is one window. A longer one is cut into strides of about 50 words, and each two neighbours make a
+A section that fits is one window. A longer one is cut into strides of about 40 words, and each two neighbours make a
 window: short windows are found better by meaning, and what would stand at a border stands in the middle of another
 one. So every line of the body that is not blank is in one window or in two that follow each other.
 """
@@ -48,7 +48,7 @@ _SPECIAL = re.compile("[\u3000-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00
 _PIECES = re.compile(r"[a-z]+|[A-Z]+|[0-9]+|[^\sA-Za-z0-9]")
 _SENTENCE = re.compile(r"(?<=[.!?。!?;;…])(?=\s)\s*|(?<=[。!?;])")
 _FULL = 20_000  # characters of a block that is too long whatever it holds: not worth an exact estimate
-STRIDE = 0.32  # share of a full window: half of a window where a section takes several
+STRIDE = 0.25  # share of a full window: half of a window where a section takes several
 WHOLE = 0.5  # a paragraph or turn up to this share is never cut
 SMALL = 0.3  # a section shorter than this share of a window is joined with the next one
 

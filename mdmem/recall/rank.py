@@ -13,7 +13,7 @@ from mdmem.recall import adjust, fuse
 from mdmem.recall.query import Query
 from mdmem.recall.streams import Candidate, Streams, window_rows, written
 from mdmem.recall.when import closeness
-from mdmem.recall.words import pairs_of, phrase_share
+from mdmem.recall.words import labelled_share, pairs_of, phrase_share
 
 Key = tuple[int, int]  # number of the store, rowid of the note
 
@@ -23,11 +23,12 @@ SHARE = 0.5
 # (another language, other words for the same thing) the best match by words is still a poor one.
 TRUSTED = 0.6
 # Beside the fused score of 0…1.
-PHRASE = 0.1
+PHRASE = 0.15
+SAID = 0.2
 DATE = 0.4
 GRAPH = 0.1
-# Phrases are looked for in the notes that lead so far.
-PHRASED = 40
+# The text of this many notes that lead so far is read, for what only the text can tell.
+READ = 40
 
 
 @dataclass
@@ -119,10 +120,9 @@ def _extras(ranked: dict[Key, Ranked], base: dict[Key, float], query: Query) -> 
     dates = {key: near for key, one in ranked.items() if (near := _near_date(one)) > 0}
     if any(one.streams.periods for one in ranked.values()):
         out["date"] = (DATE, dates)
-    pairs = pairs_of(query.text) if query.mode != "semantic" and not query.query_syntax else []
-    if pairs:
-        leading = sorted(ranked, key=lambda key: (-(base[key] + DATE * dates.get(key, 0.0)), key))[:PHRASED]
-        out["phrase"] = (PHRASE, _phrases(ranked, leading, pairs))
+    if query.mode != "semantic" and not query.query_syntax:
+        leading = sorted(ranked, key=lambda key: (-(base[key] + DATE * dates.get(key, 0.0)), key))[:READ]
+        out.update(_read(ranked, leading, pairs_of(query.text)))
     lifted = {key: value for key, one in ranked.items() if (value := one.streams.lift.get(key[1], 0.0))}
     if lifted:
         out["graph"] = (GRAPH, lifted)
@@ -139,21 +139,27 @@ def _near_date(one: Ranked) -> float:
     )
 
 
-def _phrases(ranked: dict[Key, Ranked], leading: list[Key], pairs: list[tuple[str, str]]) -> dict[Key, float]:
-    out: dict[Key, float] = {}
+def _read(
+    ranked: dict[Key, Ranked], leading: list[Key], pairs: list[tuple[str, str]]
+) -> dict[str, tuple[float, dict[Key, float]]]:
+    """Return what the best windows of the leading notes say: the question's phrases, and lines of whom it names."""
+    phrases: dict[Key, float] = {}
+    said: dict[Key, float] = {}
     for number in sorted({key[0] for key in leading}):
         mine = [ranked[key] for key in leading if key[0] == number and len(ranked[key].candidate.matched) > 1]
         if not mine:
             continue
         streams = mine[0].streams
         worth = streams.worth()
-        wanted = {w for one in mine for w in (one.candidate.word_window, one.candidate.near_window) if w}
-        texts = window_rows(streams.index.catalog, sorted(wanted))
+        texts = window_rows(streams.index.catalog, sorted({w for one in mine for w in one.candidate.windows}))
         for one in mine:
-            windows = dict.fromkeys((one.candidate.word_window, one.candidate.near_window))
-            value = phrase_share(pairs, [texts[w]["text"] for w in windows if w in texts], worth)
-            if value:
-                out[one.key] = value
+            held = [texts[w]["text"] for w in one.candidate.windows if w in texts]
+            phrases[one.key] = phrase_share(pairs, held, worth)
+            said[one.key] = max((labelled_share(text, worth) for text in held), default=0.0)
+    out: dict[str, tuple[float, dict[Key, float]]] = {}
+    for name, weight, values in (("phrase", PHRASE, phrases), ("said", SAID, said)):
+        if any(values.values()):
+            out[name] = (weight, values)
     return out
 
 

@@ -60,6 +60,11 @@ class Candidate:
     row: sqlite3.Row | None = None
 
     @property
+    def windows(self) -> tuple[int, ...]:
+        """The best window by words and the nearest one, each once."""
+        return tuple(dict.fromkeys(window for window in (self.word_window, self.near_window) if window))
+
+    @property
     def window(self) -> int:
         """The window to show: the one with the words, else the nearest in meaning."""
         return self.word_window or self.near_window

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -10,11 +11,12 @@ from mdmem.index.text import query_words
 
 # Words that shape a question and say nothing of what it is about. Left out when anything else is asked.
 _ENGLISH = """
-a about all also am an and any are as at be because been being both but by can could did do does doing during each either
-few for from had has have having he her here hers herself him himself his how i if in into is it its itself just me mine
-more most my myself neither no nor not of on once only or other our ours ourselves same she should so some such than that
-the their theirs them themselves then there these they this those through to too until us very was we were what when where
-which while who whom whose why will with would you your yours yourself yourselves tell please
+a about above after against all also am an and any are as at be because been before being below between both but by can
+could did do does doing down during each either few for from further had has have having he her here hers herself him
+himself his how i if in into is it its itself just me mine more most my myself neither no nor not of off on once only or
+other our ours ourselves out over own please same she should so some such tell than that the their theirs them themselves
+then there these they this those through to too under until up us very was we were what when where which while who whom
+whose why will with would you your yours yourself yourselves
 """
 _CHINESE = "的了吗呢吧啊呀么嘛我你您他她它们是在有和与就都也还很这那哪什怎谁多少几曾过把被让给对从到"
 
@@ -50,6 +52,26 @@ def _adjacent(text: str) -> list[tuple[str, str]]:
     # CJK pairs are terms of their own already.
     line = [term for term in tokens(text) if term.isascii() and not idle(term)]
     return [(left, right) for left, right in pairwise(line) if left != right]
+
+
+_LABEL = re.compile(r"\s*(?:[-*>]\s+)?(?:\[[^\]\n]{1,40}\]\s*)?\**([^\W\d_][\w .'-]{0,40}?)\**\s?[:：]\**\s*(?=\S)")
+
+
+def labelled_share(text: str, worth: Mapping[str, float]) -> float:
+    """Return the greatest share of the question (by `worth`, 0…1) that stands in one line whose label (`Anna: …`,
+    `- Decision: …`) the question names: what Anna said herself tells more of her than what was said to her."""
+    from mdmem.index.analyzer import tokens
+
+    total = sum(worth.values())
+    best = 0.0
+    for line in text.split("\n") if total > 0 else ():
+        label = _LABEL.match(line)
+        if label is None:
+            continue
+        named = [term for term in tokens(label[1]) if not idle(term)]
+        if named and all(term in worth for term in named):
+            best = max(best, sum(worth[term] for term in sorted(worth.keys() & set(tokens(line)))) / total)
+    return best
 
 
 def phrase_share(pairs: Sequence[tuple[str, str]], texts: Iterable[str], worth: Mapping[str, float]) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mdmem.recall.words import pairs_of, phrase_share, terms_of
+from mdmem.recall.words import labelled_share, pairs_of, phrase_share, terms_of
 
 
 def names(text: str) -> list[str]:
@@ -36,3 +36,11 @@ def test_phrase_share_is_weighed_by_how_rare_the_words_are() -> None:
     assert phrase_share(pairs, ["a queue", "the message is full"], worth) == 0.0
     assert phrase_share(pairs, ["message queue", "queue full"], worth) == 1.0
     assert phrase_share(pairs, ["message queue"], {}) == 0.0
+
+
+def test_a_line_counts_for_whom_the_question_names() -> None:
+    worth = {"anna": 1.0, "port": 3.0}
+    assert labelled_share("Anna: the port is 80\nBen: Anna, which port?", worth) == 1.0
+    assert labelled_share("Ben: Anna, which port?", worth) == 0.0
+    assert labelled_share("- **Anna**: hello", worth) == 0.25
+    assert labelled_share("no label here", worth) == labelled_share("", worth) == labelled_share("Anna: x", {}) == 0.0
