@@ -4,6 +4,7 @@ Running the file costs half a bare start less than `python -m`, and `-I` keeps t
 which may be anybody's, out of the import path. The package's own folder is put in by its place on disk.
 """
 
+import gc
 import os
 import sys
 
@@ -18,10 +19,12 @@ def main() -> int:
         del sys.path[0]
     if here not in sys.path:
         sys.path.insert(0, here)
+    # A process of some milliseconds: neither collecting its garbage nor taking itself apart at the end is worth the time.
+    gc.disable()
     from mdmem.hooks.entry import run_hook
 
     return run_hook(sys.argv[1:])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    os._exit(main())

@@ -24,12 +24,13 @@ _WORTH = {
 }  # fmt: skip
 # Types that concern every project of the user when they are shared.
 _GENERAL = ("preference", "profile")
+HANDOFF = "handoff"
 _OPEN = ("open", "claimed", "active", "blocked", "waiting")
 _URGENCY = {"critical": 0, "urgent": 0, "high": 1, "medium": 2, "normal": 2, "low": 3}
 # Days after which a memory counts half as new.
 _HALF = 45.0
-# Rows looked at for the project part.
-_CANDIDATES = 400
+# Memories looked at more closely, and those that are offered to the block.
+_CANDIDATES, SHOWN = 120, 40
 
 
 class Viewer:
@@ -97,7 +98,7 @@ def session_context(viewer: Viewer, budget: int, now: datetime, *, own: bool = F
                 taken.add(quote.path)
                 quotes.append(quote)
         made = block("session start", viewer.root, quotes, budget)
-        made.total = sum(row["n"] for row in catalog.rows("SELECT count(*) AS n FROM notes WHERE folder = ''"))
+        made.total = catalog.size()
         return made
     finally:
         catalog.close()
@@ -138,8 +139,8 @@ def _newest(rows: list[Row]) -> list[Row]:
 
 
 def _handoff(catalog: CatalogRows, select: Select, arrived: list[Row]) -> Iterator[Quote]:
-    rows = [row for row in arrived if row.get("type") == "handoff"]
-    rows += select("n.type = 'handoff'", (), "n.updated DESC", 3)
+    rows = [row for row in arrived if row.get("type") == HANDOFF]
+    rows += select(f"n.kind = 'session' AND n.type = '{HANDOFF}'", (), "n.updated DESC", 3)
     for row in _newest(rows)[:1]:
         yield _quote(catalog, row, "Last handoff", 1500)
 
@@ -150,7 +151,8 @@ def _current(row: Row) -> bool:
 
 def _pinned(catalog: CatalogRows, select: Select, arrived: list[Row]) -> Iterator[Quote]:
     rows = [row for row in arrived if row["kind"] == "memory" and (row["pinned"] or row.get("tier") == "core")]
-    where = "n.kind IN ('memory', 'entity', 'note') AND (n.pinned = 1 OR n.tier = 'core')"
+    # The plus keeps SQLite from the index on kinds: most notes are of these, and reading them in order is quicker.
+    where = "(n.pinned = 1 OR n.tier = 'core') AND +n.kind IN ('memory', 'entity', 'note')"
     rows += select(where, (), "n.pinned DESC, coalesce(n.importance, 0.5) DESC, n.updated DESC", 30)
     for row in filter(_current, rows):
         yield _quote(catalog, row, "Always", 1200)
@@ -201,49 +203,57 @@ def _messages(catalog: CatalogRows, select: Select, arrived: list[Row], viewer: 
             return
 
 
+# How much a memory matters, by what a scan of the table can tell: scope, type, importance, age (half of it at _HALF days).
+_WEIGHT = (
+    "3.0 * (coalesce(n.scope, '') = ?) + 0.8 * (n.type IN ('preference', 'profile')) + CASE n.type "
+    + " ".join(f"WHEN '{name}' THEN {worth}" for name, worth in _WORTH.items())
+    + " ELSE 0.6 END + coalesce(n.importance, 0.5) "
+    f"+ 1.5 / (1.0 + max(0.0, julianday(?) - coalesce(julianday(n.updated), julianday(?))) / {_HALF})"
+)
+
+
 def _memories(catalog: CatalogRows, select: Select, arrived: list[Row], viewer: Viewer, now: datetime) -> Iterator[Quote]:
     """Yield memories by their worth for this project: its scope, its name, its recent files, their type, their age."""
-    rows = [row for row in arrived if row["kind"] == "memory"]
     project = viewer.project
-    order = "n.updated DESC"
-    if project:
-        rows += select("n.kind = 'memory' AND n.scope = ?", (f"project:{project}",), order, _CANDIDATES)
-    rows += select("n.kind = 'memory' AND coalesce(n.scope, 'shared') NOT LIKE 'project:%'", (), order, _CANDIDATES)
-    if not project:
-        rows += select("n.kind = 'memory' AND n.scope LIKE 'project:%'", (), order, _CANDIDATES // 4)
+    ours = f"project:{project}" if project else ""
+    moment = now.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+    scopes = "coalesce(n.scope, '') = ? OR coalesce(n.scope, '') NOT LIKE 'project:%'" if project else "? = ''"
+    rows = [row for row in arrived if row["kind"] == "memory"]
+    where = f"+n.kind = 'memory' AND coalesce(n.status, 'active') = 'active' AND ({scopes})"
+    rows += select(where, (ours, ours, moment, moment), f"{_WEIGHT} DESC, n.updated DESC, n.path", _CANDIDATES)
     words = [word for word in (project, *(os.path.basename(path) for path in viewer.recent[:6])) if len(word) > 3]
-    mentions = catalog.mentions(words)
+    mentions = catalog.mentions(words, [row["rowid"] for row in rows if row["rowid"] is not None])
     scored = []
-    for row in rows:
+    for place, row in enumerate(rows):
         if not _current(row):
             continue
-        hits = mentions.get(row["rowid"], 0) if row["rowid"] is not None else 0
-        ours = bool(project) and row.get("scope") == f"project:{project}"
         named = bool(project) and project in str(row.get("title", "")).lower().split()
-        general = row.get("type") in _GENERAL
-        if project and not (ours or hits or named or general or row.get("scope") in (None, "", "shared", "local")):
-            continue
-        score = 3.0 * ours + 1.5 * named + 1.0 * min(hits, 2) + 0.8 * general
-        score += _WORTH.get(str(row.get("type") or ""), 0.6) + float(row.get("importance") or 0.5)
-        score += 1.5 * 0.5 ** (_age(row, now) / _HALF)
-        scored.append((score, str(row.get("updated") or ""), row))
-    scored.sort(key=lambda found: str(found[2]["path"]))
-    scored.sort(key=lambda found: (round(found[0], 6), found[1]), reverse=True)
-    for _, _, row in scored[:40]:
+        extra = 1.5 * named + 1.0 * min(mentions.get(row["rowid"], 0) if row["rowid"] is not None else 0, 2)
+        scored.append((-_weight(row, ours, now) - extra, place, row))
+    scored.sort(key=lambda found: found[:2])
+    for _, _, row in scored[:SHOWN]:
         yield _quote(catalog, row, "Memories")
+
+
+def _weight(row: Row, ours: str, now: datetime) -> float:
+    """Return the same worth as _WEIGHT."""
+    kind = str(row.get("type") or "")
+    worth = 3.0 * (bool(ours) and row.get("scope") == ours) + 0.8 * (kind in _GENERAL) + _WORTH.get(kind, 0.6)
+    return worth + float(row.get("importance") or 0.5) + 1.5 / (1.0 + _age(row, now) / _HALF)
 
 
 def _age(row: Row, now: datetime) -> float:
     """Return the age of a note in days; one without a date is new."""
     try:
-        moment = datetime.strptime(str(row.get("updated"))[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
+        moment = datetime.fromisoformat(str(row.get("updated"))[:19]).replace(tzinfo=timezone.utc)
     except ValueError:
         return 0.0
     return max(0.0, (now - moment).total_seconds() / 86400)
 
 
 def _last_session(catalog: CatalogRows, select: Select, viewer: Viewer) -> Iterator[Quote]:
-    for row in select("n.kind = 'session' AND n.scope = ?", (viewer.scope,), "n.updated DESC", 2):
+    where = f"n.kind = 'session' AND n.scope = ? AND coalesce(n.type, '') != '{HANDOFF}'"
+    for row in select(where, (viewer.scope,), "n.updated DESC", 2):
         quote = _quote(catalog, row, "Last sessions", 500)
         yield quote
 

@@ -44,12 +44,19 @@ class CatalogRows:
             self.connection = None
 
     def notes(self, where: str, values: Sequence[Any], order: str, limit: int) -> list[Row]:
-        """Return the notes that fit a condition on `n` (good notes of the store and the user's local ones)."""
-        return self.rows(
-            f"SELECT {COLUMNS} FROM notes n WHERE n.folder IN ('', 'local') AND n.state = 'ok' AND {where} "
+        """Return the notes that fit a condition on `n` (good notes of the store and the user's local ones).
+
+        First the rowids alone, then the whole rows: a note's fields make rows long, and sorting them takes most of the time.
+        """
+        found = self.rows(
+            f"SELECT n.rowid AS rowid FROM notes n WHERE n.folder IN ('', 'local') AND n.state = 'ok' AND {where} "
             f"ORDER BY {order} LIMIT {int(limit)}",
             values,
         )
+        marks = ",".join("?" * len(found))
+        rows = self.rows(f"SELECT {COLUMNS} FROM notes n WHERE n.rowid IN ({marks})", [row["rowid"] for row in found])
+        by_id = {row["rowid"]: row for row in rows}
+        return [by_id[row["rowid"]] for row in found if row["rowid"] in by_id]
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         """Return the rows of a query, [] when the catalog cannot be read."""
@@ -67,18 +74,22 @@ class CatalogRows:
         found = self.rows("SELECT text FROM windows WHERE note = ? ORDER BY ord LIMIT 2", (row["rowid"],))
         return "\n".join(str(window["text"]) for window in found)
 
-    def mentions(self, words: Sequence[str], limit: int = 200) -> dict[int, int]:
-        """Return {note rowid: how many of these words (plain substrings) stand in its windows} for memories and entities."""
-        if not words:
+    def mentions(self, words: Sequence[str], notes: Sequence[int]) -> dict[int, int]:
+        """Return {note rowid: how many of these words (plain substrings) stand in one of its windows} for these notes."""
+        if not words or not notes:
             return {}
         count = " + ".join("(instr(lower(w.text), ?) > 0)" for _ in words)
         found = self.rows(
-            f"SELECT w.note AS note, max({count}) AS hits FROM windows w JOIN notes n ON n.rowid = w.note "
-            f"WHERE n.kind IN ('memory', 'entity') AND n.folder IN ('', 'local') GROUP BY w.note HAVING hits > 0 "
-            f"ORDER BY hits DESC LIMIT {int(limit)}",
-            [word.lower() for word in words],
+            f"SELECT w.note AS note, max({count}) AS hits FROM windows w WHERE w.note IN ({','.join('?' * len(notes))}) "
+            f"GROUP BY w.note HAVING hits > 0",
+            [*(word.lower() for word in words), *notes],
         )
         return {row["note"]: row["hits"] for row in found}
+
+    def size(self) -> int:
+        """Return about how many notes there are (the highest rowid), 0 when the catalog cannot be read."""
+        found = self.rows("SELECT max(rowid) AS n FROM notes")
+        return int(found[0]["n"] or 0) if found else 0
 
     def close(self) -> None:
         """Close the connection."""

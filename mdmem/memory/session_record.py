@@ -31,6 +31,10 @@ _DECISION = re.compile(
     r"以后都|不要再|一律|优先",
     re.IGNORECASE,
 )
+_NEXT = re.compile(
+    r"^[-*\s]*(?:\*\*)?(?:next(?: steps?)?|to ?do|下一步|待办)(?:\*\*)?\s*[:：]\s*(?:\*\*)?\s*(.+)$",
+    re.IGNORECASE | re.MULTILINE,
+)
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
 
 
@@ -146,6 +150,7 @@ def body(record: SessionRecord) -> str:
         ("Decisions", _list(_decisions(record))),
         ("Problems", _list(list(dict.fromkeys(record.problems))[:PROBLEMS])),
         ("Files", _list(record.edited[:FILES])),
+        ("Next", _list(_next(record))),
     ]
     return "\n".join(f"## {name}\n\n{text}\n" for name, text in parts if text)
 
@@ -167,6 +172,14 @@ def _decisions(record: SessionRecord) -> list[str]:
             if 8 <= len(sentence) <= LINE and _DECISION.search(sentence) and not sentence.endswith(("?", "？")):
                 found.append(sentence)
     return list(dict.fromkeys(found))[:DECISIONS]
+
+
+def _next(record: SessionRecord) -> list[str]:
+    """Return the lines of the last message that say what comes next."""
+    if not record.said:
+        return []
+    found = [match[1].strip() for match in _NEXT.finditer(record.said[-1])]
+    return [line for line in found if len(line) >= 4][:5]
 
 
 def digest(text: str) -> str:
