@@ -22,6 +22,7 @@ def start(root: str = "", agent: str = "", device: str = "") -> bool:
             detach.start(script, ["serve", str(lock), *([root, agent, device] if root else [])], keep=lock)
         finally:
             os.close(lock)
-    except (OSError, address.NoAddress, ImportError):
+    except (OSError, address.NoAddress, ImportError, AttributeError):
+        # Windows has neither the sockets nor the locks: everything works without.
         return False
     return True
