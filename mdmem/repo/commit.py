@@ -229,17 +229,22 @@ def _unfit(path: Path) -> str:
 
 
 def ignored_paths(git: Git, paths: Sequence[str]) -> set[str]:
-    """Return those of the paths that git ignores and does not track."""
+    """Return those of the paths that git ignores and does not track. Raises GitFailed."""
     if not paths:
         return set()
-    # check-ignore refuses literal pathspecs; with `./` in front no name is taken for a pattern.
+    # check-ignore refuses literal pathspecs; with `./` in front no name is taken for a pattern. It is not shown the index,
+    # because it compares each path with each entry of it.
     data = b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths)
-    args = ("check-ignore", "-z", "--stdin")
+    args = ("check-ignore", "--no-index", "-z", "--stdin")
     done = git.run(*args, input=data, check=False, read=True, env={"GIT_LITERAL_PATHSPECS": "0"})
-    if done.code > 1 and len(paths) > 1:  # one path that git refuses to look at (in a submodule, say) hides the others
+    if done.code > 1 and len(paths) > 1:  # one path that git refuses to look at (behind a link, say) hides the others
         half = len(paths) // 2
         return ignored_paths(git, paths[:half]) | ignored_paths(git, paths[half:])
-    return {path.removeprefix("./") for path in done.fields()}
+    ignored = {path.removeprefix("./") for path in done.fields()}
+    if not ignored:
+        return ignored
+    named = ("--", *ignored) if len(ignored) <= _PATHS_ON_A_LINE else ()
+    return ignored - set(git.run("ls-files", "-z", *named, read=True).fields())
 
 
 def signatures(git: Git, when: datetime | None = None) -> tuple[Signature, Signature]:

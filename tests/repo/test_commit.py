@@ -195,6 +195,11 @@ def test_g35_a_new_path_that_git_ignores_is_left_out_and_named(repo: Path, sh: S
     done = commit(repo, "build/n.md", "b.md")
     assert not done.done and done.ignored == ("build/n.md",) and "git ignores build/n.md" in done.reason
     assert done.rev and head_files(repo, sh) == ["a.md", "b.md"]
+    # What is tracked already is committed, whatever the rules say.
+    sh(repo, "add", "-f", "build/n.md")
+    sh(repo, "commit", "-qm", "by force")
+    (repo / "build" / "n.md").write_text("changed")
+    assert commit(repo, "build/n.md").done and sh(repo, "show", "HEAD:build/n.md") == "changed"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
