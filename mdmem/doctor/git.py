@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator
 
@@ -15,14 +14,15 @@ SHOWN = 5
 
 def version(look: Look) -> Iterator[Finding]:
     """git is there and not too old."""
-    text = look.store.git.run("--version", read=True).text()
-    found = re.search(r"(\d+)\.(\d+)", text)
-    number = (int(found[1]), int(found[2])) if found else (0, 0)
-    if number < OLDEST:
+    from mdmem.repo.version import git_version
+
+    number = git_version()
+    shown = ".".join(map(str, number))
+    if number[:2] < OLDEST:
         wanted = ".".join(map(str, OLDEST))
-        yield Finding("git-version", ERROR, f"git {number[0]}.{number[1]} is too old, {wanted} is needed", "update git")
+        yield Finding("git-version", ERROR, f"git {shown} is too old, {wanted} is needed", "update git")
     else:
-        yield Finding("git-version", OK, text.strip())
+        yield Finding("git-version", OK, f"git version {shown}")
 
 
 def state(look: Look) -> Iterator[Finding]:
