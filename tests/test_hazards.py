@@ -165,6 +165,16 @@ def test_i33_many_superseded_versions_do_not_fill_the_answer(store: Store) -> No
     assert len(found.results) == 5 and found.results[0].id == current.id
 
 
+def test_i36_ten_hits_of_one_session_fill_the_answer(store: Store) -> None:
+    body = "\n\n".join(f"## Part {number}\n\nThe deploy gate number {number} opened late.\n" for number in range(10))
+    folder = store.root / "sessions" / "2026" / "11"
+    folder.mkdir(parents=True)
+    for number in range(10):
+        (folder / f"s{number}.md").write_text(f"---\nkind: session\nsession: one\ntitle: Session {number}\n---\n\n{body}")
+    found = recall(store, Query("deploy gate opened late", limit=5, mode="keyword"))
+    assert len(found.results) == 5 and len({hit.path for hit in found.results}) == 5
+
+
 def test_i37_opposites_and_different_values_are_never_one_note(store: Store) -> None:
     texts = ("Always use tabs.", "Never use tabs.", "a b", "c d", "The Acme X1 costs 5.", "The Acme X2 costs 5.")
     ids = {remember(store, Memory("preference", text)).id for text in texts}
