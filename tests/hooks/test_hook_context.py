@@ -151,7 +151,11 @@ def test_prompts_that_deserve_nothing_get_nothing(project: Path, store: Path) ->
 def test_a_note_that_came_by_pull_is_there_before_it_is_indexed(project: Path, store: Path) -> None:
     add_note(store, "memories/old.md", "Old fact.", type="decision", title="Old")
     index(store)
-    add_note(store, "memories/new.md", "Decided on machine A.", type="decision", title="New", scope="project:shop")
+    note = add_note(store, "memories/new.md", "Decided on machine A.", type="decision", title="New", scope="project:shop")
+    # A pull comes seconds after the catalog was written; here it could fall into the same tick of the disk's clock.
+    later = time.time() + 2
+    for path in (note, note.parent):
+        os.utime(path, (later, later))
     assert "Decided on machine A." in start(project)
 
 
