@@ -16,6 +16,19 @@ STATELESS = "2026-07-28"
 MAX_LINE = 8_000_000
 
 PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
+UNSUPPORTED_VERSION = -32022
+
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+SERVER_KEY = "io.modelcontextprotocol/serverInfo"
+# Results that say how long they hold in the newer era. What is listed here is fixed while the process runs; notes are not.
+_HOLDS_MS = {
+    "server/discover": 300_000,
+    "tools/list": 300_000,
+    "prompts/list": 300_000,
+    "resources/templates/list": 300_000,
+    "resources/list": 0,
+    "resources/read": 0,
+}
 
 
 class BadParams(Exception):
@@ -105,7 +118,10 @@ def _answer(service: Service, message: Any) -> dict[str, Any] | None:
     if not isinstance(params, dict):
         return _error(identity, INVALID_PARAMS, "params is an object")
     meta = params.get("_meta")
-    stateless = isinstance(meta, dict) and "io.modelcontextprotocol/protocolVersion" in meta
+    asked = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
+    if asked is not None and asked != STATELESS:
+        known = {"supported": [STATELESS], "requested": str(asked)}
+        return _error(identity, UNSUPPORTED_VERSION, f"a request of its own version is one of {STATELESS}", known)
     try:
         result = _result(service, method, params)
     except BadParams as error:
@@ -115,9 +131,16 @@ def _answer(service: Service, message: Any) -> dict[str, Any] | None:
         return _error(identity, INTERNAL, f"{type(error).__name__} while answering {method}")
     if result is None:
         return _error(identity, NO_METHOD, f"no method {method}")
-    if stateless or method == "server/discover":
-        result = {"resultType": "complete", **result}
+    if asked is not None or method == "server/discover":
+        result = _stateless(service, method, result)
     return {"jsonrpc": "2.0", "id": identity, "result": result}
+
+
+def _stateless(service: Service, method: str, result: dict[str, Any]) -> dict[str, Any]:
+    """Return the result with what the newer era wants in each: its type, who answers, how long it holds."""
+    holds = {"ttlMs": _HOLDS_MS[method], "cacheScope": "private"} if method in _HOLDS_MS else {}
+    info = {"name": service.name, "version": service.version}
+    return {"resultType": "complete", **holds, **result, "_meta": {SERVER_KEY: info}}
 
 
 def _text(params: dict[str, Any], name: str) -> str:
@@ -148,8 +171,7 @@ def _result(service: Service, method: str, params: dict[str, Any]) -> dict[str, 
         return {"protocolVersion": version, "capabilities": CAPABILITIES, **about}
     if method == "server/discover":
         versions = [STATELESS, *reversed(KNOWN)]
-        about = {"serverInfo": info, "instructions": service.instructions}
-        return {"supportedVersions": versions, "capabilities": CAPABILITIES, **about}
+        return {"supportedVersions": versions, "capabilities": CAPABILITIES, "instructions": service.instructions}
     if method in ("ping", "logging/setLevel"):
         return {}
     if method == "tools/list":

@@ -65,7 +65,7 @@ class Memory:
         from mdmem.recall.query import Filters
 
         cursor = params.get("cursor") or "0"
-        if not isinstance(cursor, str) or not cursor.isdigit() or len(cursor) > 9:
+        if not isinstance(cursor, str) or not _is_count(cursor):
             raise BadParams("no such cursor")
         try:
             rows = select(self.store(), Filters(), limit=int(cursor) + PAGE + 1)[int(cursor) :]
@@ -98,8 +98,8 @@ class Memory:
         try:
             if name == "handoff":
                 hours = str(given.get("hours", "8"))
-                if not hours.isdigit():
-                    raise BadParams("hours is a number")
+                if not _is_count(hours):
+                    raise BadParams("hours is a whole number")
                 text = self.call("memory_handoff", {"hours": max(1, min(720, int(hours)))})["content"][0]["text"]
                 ask = "Write a handoff for the next agent from this: what changed, what was decided, what blocks, what is next."
             elif name == "review":
@@ -110,6 +110,10 @@ class Memory:
         except MdmemError as error:
             raise BadParams(str(error)) from error
         return {"messages": [{"role": "user", "content": {"type": "text", "text": f"{ask}\n\n{text}"}}]}
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 10
 
 
 def _review(store: Store) -> str:
@@ -136,27 +140,27 @@ def _content(text: str, error: bool = False) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}], "isError": error}
 
 
-def serve(directory: str | None = None) -> int:
-    """Answer on stdin and stdout until the client goes away; returns the exit code."""
-    memory = Memory(directory)
-
-    def resources(params: dict[str, Any]) -> dict[str, Any]:
-        return memory.resources(params)
-
+def service_of(memory: Memory) -> Service:
+    """Return what the protocol's loop serves."""
     template = {"uriTemplate": SCHEME + "{path}", "name": "note", "title": "A note", "mimeType": MARKDOWN}
-    service = Service(
+    return Service(
         "mdmem",
         __version__,
         INSTRUCTIONS,
         lambda: TOOLS,
         memory.call,
-        resources,
+        memory.resources,
         lambda: [template],
         memory.read,
         lambda: PROMPTS,
         memory.prompt,
         lambda text: print(f"mdmem mcp: {text}", file=sys.stderr),
     )
+
+
+def serve(directory: str | None = None) -> int:
+    """Answer on stdin and stdout until the client goes away; returns the exit code."""
+    service = service_of(Memory(directory))
     sink = os.fdopen(os.dup(1), "wb")
     # Whatever a library prints must not land between the messages.
     os.dup2(2, 1)

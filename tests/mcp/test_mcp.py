@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -229,3 +230,21 @@ def test_it_starts_without_anything_heavy() -> None:
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.nightly
+def test_it_answers_within_three_starts_of_python(store: Store) -> None:
+    def bare() -> float:
+        begin = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "pass"], check=True)
+        return time.perf_counter() - begin
+
+    def greeted() -> float:
+        begin = time.perf_counter()
+        client = Client(store.root)
+        client.ask("initialize")
+        took = time.perf_counter() - begin
+        client.close()
+        return took
+
+    assert min(greeted() for _ in range(9)) < 3 * min(bare() for _ in range(9))

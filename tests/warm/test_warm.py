@@ -249,3 +249,22 @@ def test_recall_by_way_of_it_is_the_same(tmp_path: Path, monkeypatch: pytest.Mon
     assert late is not None and [hit.title for hit in late.results] == ["Late"]
     monkeypatch.setenv("MDMEM_NOW", "2026-01-01T00:00:00Z")
     assert recall_warm(store, query) is None
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_the_mcp_server_asks_it_and_searches_nothing_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mdmem.mcp.server import Memory
+    from mdmem.recall import recall
+
+    store = make_store(tmp_path)
+    add_note(store, "memories/rome.md", "The office in Rome has two printers.")
+    starting.start()
+    ready()
+
+    def itself(*_: object) -> None:
+        raise AssertionError("searched in the server's own process")
+
+    monkeypatch.setattr(recall, "recall_many", itself)
+    monkeypatch.setattr(recall, "recall", itself)
+    answer = Memory(str(store)).call("memory_search", {"query": "printers in Rome"})
+    assert "two printers" in answer["content"][0]["text"] and not answer["isError"]
