@@ -26,7 +26,37 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--nightly", action="store_true", help="also run the long forms")
 
 
+# Files whose tests run whole scenes (several clones, kills, many processes, tutorials) rather than a unit.
+SCENES = (
+    "e2e/",
+    "faults/",
+    "hooks/test_hook_matrix.py",
+    "hooks/test_hook_context.py",
+    "index/test_damage.py",
+    "repo/test_convergence.py",
+    "repo/test_driver_matrix.py",
+    "repo/test_environment.py",
+    "repo/test_faults.py",
+    "repo/test_lease.py",
+    "repo/test_parallel.py",
+    "repo/test_remote_faults.py",
+    "repo/test_sync.py",
+    "repo/test_sync_states.py",
+    "scopes/",
+    "team/test_two_clones.py",
+    "test_hazards.py",
+    "test_shell_sessions.py",
+    "test_tutorials.py",
+    "warm/",
+    "web/",
+)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).as_posix().startswith(SCENES):
+            item.add_marker(pytest.mark.scene)
     for option in ("e2e", "nightly"):
         if not config.getoption("--" + option):
             skip = pytest.mark.skip(reason=f"run with --{option}")

@@ -119,10 +119,14 @@ def _make_room(descriptor: int, path: str, data: bytes, now: float) -> None:
     head = [r for r in first if r is not None and r not in newest]
     mark = {"t": round(now, 3), "k": "dropped", "count": dropped + len(records) - len(newest) - len(head)}
     whole = b"".join([*(journal.line(r) for r in head), journal.line(mark), *reversed(kept), data])
+    _replace(path, whole)
+
+
+def _replace(path: str, data: bytes) -> None:
     temporary = f"{path}.{os.getpid()}"
     new = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        os.write(new, whole)
+        journal.write(new, data)
     finally:
         os.close(new)
     os.replace(temporary, path)
@@ -152,6 +156,28 @@ def drop(common: str, session: str) -> None:
         os.unlink(file_of(common, session))
     except FileNotFoundError:
         pass
+
+
+def purge(common: str, texts: list[str]) -> int:
+    """Take every record that holds one of `texts` out of all sessions' files; returns how many. Raises OSError."""
+    # Records are ASCII JSON, so a text is looked for as JSON writes it, without its quotes.
+    needles = [journal.line({"": text})[5:-3] for text in texts if text]
+    gone = 0
+    for name, _ in sessions(common):
+        path = os.path.join(common, "spool", name + ".jsonl")
+        descriptor, held = journal.open_locked(path, 10.0)
+        try:
+            if not held:
+                raise OSError(f"{path} stays locked by another process")
+            data = journal.read_at(descriptor, os.fstat(descriptor).st_size, 0)
+            lines = data.splitlines(keepends=True)
+            kept = [line for line in lines if not any(needle in line for needle in needles)]
+            if len(kept) < len(lines):
+                _replace(path, b"".join(kept))
+                gone += len(lines) - len(kept)
+        finally:
+            os.close(descriptor)
+    return gone
 
 
 def expire(common: str, now: float) -> int:

@@ -115,3 +115,13 @@ def test_take_and_append_lose_no_record(tmp_path: Path) -> None:
     assert journal.read(taken) == [{"n": 1}, {"n": 2}]
     os.unlink(taken)
     assert journal.take(path, taken) == []
+
+
+def test_purge_takes_out_the_records_with_a_text_and_no_other(common: str) -> None:
+    spool.add(common, "s1", {"k": "prompt", "text": 'why is "the old key" 旧密钥 still there?'}, 1.0)
+    spool.add(common, "s1", {"k": "prompt", "text": "something else"}, 2.0)
+    spool.add(common, "s2", {"k": "tool", "tool": "Edit", "files": ["memories/old-mem-1.md"], "ok": True}, 3.0)
+    assert spool.purge(common, ['"the old key" 旧密钥', "memories/old-mem-1.md", ""]) == 2
+    assert [r["text"] for r in spool.records(common, "s1")] == ["something else"]
+    assert spool.records(common, "s2") == []
+    assert Path(spool.file_of(common, "s1")).stat().st_mode & 0o777 == 0o600
