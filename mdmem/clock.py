@@ -6,6 +6,7 @@ import os
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from functools import lru_cache
 from typing import Protocol
 
 from mdmem.errors import UsageError
@@ -77,6 +78,7 @@ def _rfc3339(text: str) -> datetime | None:
         return None
 
 
+@lru_cache(maxsize=4096)
 def read_stamp(text: str) -> datetime | None:
     """Return the moment that a note's date field names, or None if it names none."""
     return _rfc3339(text)

@@ -118,6 +118,8 @@ class Catalog:
         self._connection: sqlite3.Connection | None = None
         self._header = json.dumps({"format": FORMAT, **header}, sort_keys=True)
         self._depth = self._serial = 0
+        self._kept_at: tuple[int, int, int] | None = None
+        self._worked_out: dict[Any, Any] = {}
         self.read(self._check)
 
     @classmethod
@@ -255,6 +257,18 @@ class Catalog:
         number = int(self.value("PRAGMA data_version"))
         return self._serial, number
 
+    def kept(self) -> dict[Any, Any]:
+        """Return a place for what was worked out from the rows: empty again after any change, by whatever process."""
+
+        def now(connection: sqlite3.Connection) -> tuple[int, int, int]:
+            number = connection.execute("PRAGMA data_version").fetchone()[0]
+            return self._serial, connection.total_changes, int(number)
+
+        stamp = self.read(now)
+        if stamp != self._kept_at:
+            self._kept_at, self._worked_out = stamp, {}
+        return self._worked_out
+
     def changed(self) -> int:
         """Return how many times the notes were changed, by any process, since the catalog was made."""
         return int(self.meta("changes") or 0)
@@ -266,13 +280,14 @@ class MemoryCatalog(Catalog):
     def __init__(self, epoch: str) -> None:
         self.path = Path(":memory:")
         self._depth = self._serial = 0
-        self._kept = sqlite3.connect(":memory:", uri=True, isolation_level=None, check_same_thread=False)
-        self._kept.row_factory = sqlite3.Row
-        make_tables(self._kept)
-        self._kept.execute("INSERT INTO meta VALUES ('epoch', ?)", (epoch,))
+        self._kept_at, self._worked_out = None, {}
+        self._memory = sqlite3.connect(":memory:", uri=True, isolation_level=None, check_same_thread=False)
+        self._memory.row_factory = sqlite3.Row
+        make_tables(self._memory)
+        self._memory.execute("INSERT INTO meta VALUES ('epoch', ?)", (epoch,))
 
     def _open(self) -> sqlite3.Connection:
-        return self._kept
+        return self._memory
 
     def close(self) -> None:
         """Nothing: closing would lose it."""
@@ -283,7 +298,7 @@ class MemoryCatalog(Catalog):
 
     def copy_from(self, other: Catalog, notes: Iterable[int]) -> None:
         """Take over some notes of another catalog with all their rows; new rowids start above those of the other."""
-        connection = self._kept
+        connection = self._memory
         connection.execute("ATTACH ? AS other", (_uri(str(other.path), "ro"),))
         try:
             connection.execute("BEGIN")

@@ -22,6 +22,7 @@ from mdmem.index.segment import FIELDS, Postings, Segment
 # From this many postings on, over all searches of a process, importing numpy is the cheaper way.
 _NUMPY_PAYS = 400_000
 _OFTEN = 8  # a process that has searched so often will search again
+_OWNERS = 512  # terms whose notes a part keeps
 _KEPT = 2_000_000  # postings whose strengths a part keeps: 32 MB
 # What this process has done without numpy so far.
 _done = {"postings": 0, "searches": 0}
@@ -80,7 +81,9 @@ class _Part:
     norms: dict[int, Any] = field(default_factory=dict)  # field → 1 / (1 - b + b * length / average) per document
     alive: Any = None  # numpy mask, None: all
     kept: dict[str, tuple[Any, Any]] = field(default_factory=dict)  # term → (documents, x), numpy
+    owners: dict[str, Any] = field(default_factory=dict)  # term → notes that hold it, ascending, numpy
     held: int = 0  # postings in `kept`
+    mask: tuple[Collection[int], Any] | None = None  # notes allowed last, and whether each document is of one
 
 
 class Corpus:
@@ -152,21 +155,40 @@ class Corpus:
         """Return which of the terms stand anywhere in each of `notes`, and how many notes hold each term."""
         found: dict[int, set[int]] = {}
         counts = [0] * len(terms)
+        numpy = sys.modules.get("numpy")
         for part in self.parts:
-            owners, dead = part.segment.notes, part.dead
             for index, term in enumerate(terms):
-                held = part.segment.postings(term.text) if term.df else None
-                if held is None:
+                if not term.df:
                     continue
-                holding = {owners[doc] for doc in held.docs if not dead or doc not in dead}
-                counts[index] += len(holding)
-                for note in holding.intersection(notes):
+                if numpy is not None:
+                    owning = self._owners(part, term.text)
+                    wanted = numpy.fromiter(notes, numpy.int64, len(notes))
+                    count = len(owning)
+                    places = numpy.searchsorted(owning, wanted)
+                    common = wanted[places < count][owning[places[places < count]] == wanted[places < count]].tolist()
+                else:
+                    holding = _holding(part, term.text)
+                    count, common = len(holding), holding.intersection(notes)
+                counts[index] += count
+                for note in common:
                     found.setdefault(note, set()).add(index)
         if self._notes is None:
             # A note's windows stand in one segment, so that no note is counted twice.
             living = ({n for doc, n in enumerate(p.segment.notes) if not p.dead or doc not in p.dead} for p in self.parts)
             self._notes = sum(len(notes) for notes in living)
         return Coverage({note: frozenset(indices) for note, indices in found.items()}, counts, self._notes)
+
+    def _owners(self, part: _Part, text: str) -> Any:
+        """Return the notes that hold a term, ascending, as an array."""
+        import numpy as np
+
+        owning = part.owners.get(text)
+        if owning is None:
+            if len(part.owners) >= _OWNERS:
+                part.owners.clear()
+            holding = _holding(part, text)
+            owning = part.owners[text] = np.sort(np.fromiter(holding, np.int64, len(holding)))
+        return owning
 
     def _plain(self, part: _Part, used: list[tuple[int, Term]], allowed: Collection[int] | None) -> list[tuple[int, float]]:
         segment, settings = part.segment, self.settings
@@ -222,15 +244,11 @@ class Corpus:
         if part.dead:
             scores[list(part.dead)] = 0.0
         if allowed is not None:
-            notes = np.frombuffer(part.segment.notes, dtype=np.int64) if part.segment.size else np.zeros(0, np.int64)
-            wanted = np.fromiter(allowed, dtype=np.int64, count=len(allowed))
-            highest = int(max(notes.max(initial=0), wanted.max(initial=0)))
-            if highest < 50_000_000:
-                table = np.zeros(highest + 1, dtype=bool)
-                table[wanted[wanted >= 0]] = True
-                scores[~table[notes]] = 0.0
-            else:
-                scores[~np.isin(notes, wanted)] = 0.0
+            # A set that cannot change and is asked for again and again is looked up once.
+            if part.mask is None or part.mask[0] is not allowed or not isinstance(allowed, frozenset):
+                notes = np.frombuffer(part.segment.notes, dtype=np.int64) if part.segment.size else np.zeros(0, np.int64)
+                part.mask = (allowed, np.isin(notes, np.fromiter(allowed, dtype=np.int64, count=len(allowed))))
+            scores[~part.mask[1]] = 0.0
         live = np.flatnonzero(scores > 0.0)
         if len(live) > limit:
             values = scores[live]
@@ -275,6 +293,17 @@ def _dead(segment: Segment, gone: Collection[int]) -> frozenset[int]:
     if not gone:
         return segment.dead
     return segment.dead | {doc for doc, note in enumerate(segment.notes) if note in gone}
+
+
+def _holding(part: _Part, text: str) -> set[int]:
+    """Return the notes with a living document that holds a term."""
+    held = part.segment.postings(text)
+    if held is None:
+        return set()
+    owners, dead = part.segment.notes, part.dead
+    if dead:
+        return {owners[doc] for doc in held.docs if doc not in dead}
+    return set(map(owners.__getitem__, held.docs))
 
 
 def _count(found: Postings, dead: frozenset[int]) -> int:

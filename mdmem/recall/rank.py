@@ -4,9 +4,10 @@ The weights were set by measurement (docs/benchmarks.md says how and what else w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
 from mdmem.recall import adjust, fuse
@@ -57,7 +58,7 @@ def rank(found: list[Streams], query: Query, settings: Settings, now: datetime) 
     Scores of words are scaled over all stores together, cosines are compared as they are."""
     pool = {(number, c.note): c for number, streams in enumerate(found) for c in streams.candidates}
     ranked = {key: Ranked(key, found[key[0]], candidate, 0.0) for key, candidate in pool.items()}
-    base = _streams(pool, ranked, query, settings)
+    base = _streams(pool, query, settings)
     if query.plain:
         for key, score in base.items():
             ranked[key].score = score
@@ -65,18 +66,42 @@ def rank(found: list[Streams], query: Query, settings: Settings, now: datetime) 
         _add(ranked, base, _extras(ranked, base, query))
     asked = query.filters.kinds is not None
     for one in ranked.values():
-        _age(one, settings.window if query.decay else None, asked, now)
-    return sorted(ranked.values(), key=_order)
+        _age(one, settings.window if query.decay else None, asked, now, query.explain)
+    if query.explain:
+        _explain(ranked.values(), base, query)
+    out: list[Ranked] = []
+    for _, tied in groupby(sorted(ranked.values(), key=_score), key=_score):
+        same = list(tied)
+        out += same if len(same) == 1 else sorted(same, key=_tie)
+    return out
 
 
-def _order(one: Ranked) -> tuple[float, tuple[int, ...], str, str]:
+def _score(one: Ranked) -> float:
+    return -one.score
+
+
+def _tie(one: Ranked) -> tuple[tuple[int, ...], str, str]:
     row = one.candidate.row
     assert row is not None
     later = tuple(-ord(char) for char in row["updated"] or "")
-    return (-one.score, later, row["id"] or "", row["path"])
+    return (later, row["id"] or "", row["path"])
 
 
-def _streams(pool: Mapping[Key, Candidate], ranked: dict[Key, Ranked], query: Query, settings: Settings) -> dict[Key, float]:
+def _explain(ranked: Iterable[Ranked], base: Mapping[Key, float], query: Query) -> None:
+    """Put what the streams found before the steps that followed."""
+    for one in ranked:
+        found: list[tuple[str, Any]] = []
+        for name in ("bm25", "cosine"):
+            value = getattr(one.candidate, name)
+            if value is not None:
+                found.append((name, round(value, 4)))
+        if not query.plain:
+            found.append(("share", round(one.candidate.share, 4)))
+        found.append(("fused", round(base[one.key], 4)))
+        one.steps[:0] = found
+
+
+def _streams(pool: Mapping[Key, Candidate], query: Query, settings: Settings) -> dict[Key, float]:
     """Return the fused score of each candidate, 0…1 (plain `semantic`: the cosine)."""
     words = {key: c.bm25 for key, c in pool.items() if c.bm25 is not None}
     near = {key: c.cosine for key, c in pool.items() if c.cosine is not None}
@@ -91,16 +116,8 @@ def _streams(pool: Mapping[Key, Candidate], ranked: dict[Key, Ranked], query: Qu
     else:
         left, right = _worded(pool, words, query), fuse.scaled(near)
         base = {key: settings.weight * left.get(key, 0.0) + (1 - settings.weight) * right.get(key, 0.0) for key in pool}
-    for key, candidate in pool.items():
+    for key in pool:
         base.setdefault(key, 0.0)
-        steps = ranked[key].steps
-        if candidate.bm25 is not None:
-            steps.append(("bm25", round(candidate.bm25, 4)))
-        if candidate.cosine is not None:
-            steps.append(("cosine", round(candidate.cosine, 4)))
-        if not query.plain:
-            steps.append(("share", round(candidate.share, 4)))
-        steps.append(("fused", round(base[key], 4)))
     return base
 
 
@@ -151,10 +168,14 @@ def _read(
             continue
         streams = mine[0].streams
         worth = streams.worth()
+        number_of = {term.text: index for index, term in enumerate(streams.terms)}
+        ends = [(number_of.get(left, -1), number_of.get(right, -1)) for left, right in pairs]
         texts = window_rows(streams.index.catalog, sorted({w for one in mine for w in one.candidate.windows}))
         for one in mine:
             held = [texts[w]["text"] for w in one.candidate.windows if w in texts]
-            phrases[one.key] = phrase_share(pairs, held, worth)
+            # Where no pair has both its words, no text needs to be taken apart.
+            both = any(left in one.candidate.matched and right in one.candidate.matched for left, right in ends)
+            phrases[one.key] = phrase_share(pairs, held, worth) if both else 0.0
             said[one.key] = max((labelled_share(text, worth) for text in held), default=0.0)
     out: dict[str, tuple[float, dict[Key, float]]] = {}
     for name, weight, values in (("phrase", PHRASE, phrases), ("said", SAID, said)):
@@ -176,13 +197,15 @@ def _add(ranked: dict[Key, Ranked], base: dict[Key, float], extras: dict[str, tu
         one.score = score / total
 
 
-def _age(one: Ranked, window: float | None, asked: bool, now: datetime) -> None:
+def _age(one: Ranked, window: float | None, asked: bool, now: datetime, explain: bool) -> None:
     row = one.candidate.row
     assert row is not None
     floor = adjust.floor_of(row["kind"] or "", row["type"] or "", row["tier"] or "", bool(row["pinned"]))
-    decay = adjust.decay(adjust.age_in_days(row["updated"] or "", now), window, floor)
+    decay = adjust.decay(adjust.age_in_days(row["updated"] or "", now), window, floor) if window is not None else 1.0
     kind = adjust.kind_weight(row["kind"] or "", asked)
     one.score *= decay * kind
+    if not explain:
+        return
     for name, factor in (("decay", decay), ("kind", kind)):
         if round(factor, 4) != 1.0:
             one.steps.append((name, round(factor, 4)))

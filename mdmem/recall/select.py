@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _COLUMNS = {"types": "type", "kinds": "kind", "categories": "category", "agents": "agent", "statuses": "status"}
 # An empty status means the first one of its kind.
+_ALLOWED = "allowed notes"
+KEPT = 32  # sets of allowed notes that are kept
+FOREVER = "~"  # sorts after every date
 _UNSAID = {"active": ("memory", "entity", "note", "session"), "open": ("task",)}
 
 
@@ -146,14 +149,29 @@ def rows(store: Store, filters: Filters, order: str = "") -> list[sqlite3.Row]:
     return [row for row in found if may_read(row["scope"], patterns)]
 
 
-def allowed(store: Store, filters: Filters, catalog: Catalog | None = None) -> set[int] | None:
+def allowed(store: Store, filters: Filters, catalog: Catalog | None = None) -> frozenset[int] | None:
     """Return the rowids of the notes that fit the filters and that this agent may read; None: all of them.
 
-    `catalog`: the one to look in, when it is not that of today."""
+    `catalog`: the one to look in, when it is not that of today. The set is kept with the catalog until a row changes or a
+    note expires, and is the same object as long."""
     catalog = catalog or store.index.catalog
-    sql, values = condition(filters, store.clock.now())
+    now = store.clock.now()
     patterns = agent_scopes(store)
-    if patterns is None and not catalog.value(f"SELECT 1 FROM notes n WHERE ({sql}) IS NOT 1 LIMIT 1", values):
-        return None
-    found = catalog.rows(f"SELECT n.rowid AS rowid, n.scope AS scope FROM notes n WHERE {sql}", values)
-    return {row["rowid"] for row in found if patterns is None or may_read(row["scope"], patterns)}
+    kept = catalog.kept()
+    key = (_ALLOWED, filters, patterns)
+    moment = stamp(now)
+    before: tuple[str, str, frozenset[int] | None] | None = kept.get(key)
+    if before is not None and before[0] <= moment < before[1]:
+        return before[2]
+    sql, values = condition(filters, now)
+    # Nothing but the end of a note's time lets the same filters choose otherwise among the same rows.
+    counted = f"SELECT total(({sql}) IS NOT 1), min(CASE WHEN n.expires > ? THEN n.expires END) FROM notes n"
+    others, until = catalog.row(counted, [*values, moment]) or (0, None)
+    found: frozenset[int] | None = None
+    if patterns is not None or others:
+        rows = catalog.rows(f"SELECT n.rowid AS rowid, n.scope AS scope FROM notes n WHERE {sql}", values)
+        found = frozenset(row["rowid"] for row in rows if patterns is None or may_read(row["scope"], patterns))
+    if len(kept) > KEPT:
+        kept.clear()
+    kept[key] = (moment, str(until or FOREVER), found)
+    return found
