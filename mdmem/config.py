@@ -61,7 +61,7 @@ DEFAULTS: dict[str, Any] = {
 CHOICES: dict[str, str] = {
     "recall.fusion": "minmax|rrf",
     "recall.decay_window": "off|none|[1-9][0-9]*(h|d|w|mo|y)",
-    "index.engine": "whoosh",
+    "index.engine": "whoosh|tantivy",
     "llm.backend": "none|off|openai|anthropic|command",
     "embedding.backend": "bundled|onnx|openai|http|none|off",
     "hooks.inject": "on|off|own",

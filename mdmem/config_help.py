@@ -23,7 +23,7 @@ MEANING: dict[str, str] = {
     "embedding.passage_task": "Jina's task name for a passage.",
     "embedding.api_key_env": "Environment variable that holds the endpoint's key.",
     "embedding.threads": "Texts that a local model embeds at a time; 0 for one a core, at most 4.",
-    "index.engine": "Text engine: whoosh.",
+    "index.engine": "Text engine: whoosh, or tantivy (needs the extra mdmem[tantivy]).",
     "llm.backend": "Language model: none, openai (any compatible server), anthropic or command.",
     "llm.base_url": "Address of the language model's server.",
     "llm.model": "The language model's name.",

@@ -35,10 +35,12 @@ def status(index: Index) -> dict[str, Any]:
         "problems": catalog.value("SELECT count(*) FROM problems"),
         "waiting_for_words": queued(catalog)[0],
     }
-    try:
-        out["segments"] = len(index.text.segments())
-    except TextIndexDamaged as error:
-        out["text"] = str(error)
+    health = index.text.health()
+    out["engine"] = health.engine
+    if health.trouble:
+        out["text"] = health.trouble
+    else:
+        out["segments"] = health.segments
     try:
         stored = index.dense.vectors()
         out["vectors"] = len(stored) if stored is not None else 0

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from mdmem.index.analyzer import tokens
 from mdmem.index.catalog import ALIAS, ID, STEM, Catalog, listed
 from mdmem.index.segment import Row
-from mdmem.index.text import TextIndex
 
 if TYPE_CHECKING:
     from mdmem.index.changes import Tell
+    from mdmem.index.engine import TextEngine
 
 OVERLAY = 64  # windows that may wait in the queue; more are written
 BATCH = 2_000  # windows in one commit
@@ -66,7 +66,7 @@ def text_rows(connection: sqlite3.Connection, notes: Iterable[int]) -> list[Row]
     return rows
 
 
-def flush(catalog: Catalog, text: TextIndex, deadline: float | None = None, tell: Tell | None = None) -> int:
+def flush(catalog: Catalog, text: TextEngine, deadline: float | None = None, tell: Tell | None = None) -> int:
     """Write the queue into the text index, batch by batch; returns how many notes were written.
 
     The caller holds the index lock. Raises TextIndexDamaged, CatalogDamaged, OSError."""

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mdmem.errors import Locked, MdmemError, UsageError
 from mdmem.index.catalog import Catalog, CatalogDamaged
 from mdmem.index.changes import Known, Source, Tell, source_for
+from mdmem.index.engine import TextEngine, text_engine
 from mdmem.index.flush import flush, overlay, queue_all, queued, waiting_stamp
 from mdmem.index.home import Home, state_places
 from mdmem.index.refresh import Refreshed, index_lock, refresh, sources_of
 from mdmem.index.score import Corpus, TextHits
-from mdmem.index.text import TextIndex, TextIndexDamaged, query_words
+from mdmem.index.text import TextIndexDamaged, query_words
 from mdmem.index.versions import PARSER, WINDOWS
 
 if TYPE_CHECKING:
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
 
 PARTS = ("all", "catalog", "text", "vectors")
 HEADER = {"parser": PARSER, "windows": WINDOWS}
-BULK = 1_000  # notes written at once, or windows in a segment, that make it worth merging the large segments
-PIECES = 3
+BULK = 1_000  # notes written at once that make it worth merging the large segments
 EMBED_SECONDS = 0.5  # what a command that did not ask for more spends on vectors
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class Index:
         self.locked = False
         self.known = Known()
         self._catalog: Catalog | None = None
-        self._text: TextIndex | None = None
+        self._text: TextEngine | None = None
         self._fresh = False
         self._view: View | None = None
 
@@ -121,10 +121,13 @@ class Index:
             self.dense.forget()
 
     @property
-    def text(self) -> TextIndex:
-        """The text index of this catalog."""
+    def text(self) -> TextEngine:
+        """The text index of this catalog, on the engine of the user's choice."""
         if self._text is None:
-            self._text = TextIndex(self.state_dir / "text", self.catalog.meta("epoch") or "")
+            made, notice = text_engine(self.store.config, self.state_dir / "text", self.catalog.meta("epoch") or "")
+            self._text = made
+            if notice:
+                self.notices.append(notice)
         return self._text
 
     def start_text(self) -> None:
@@ -142,7 +145,7 @@ class Index:
             self.notices.append(f"{error}; it is built again from the catalog")
             self.start_text()
             written = flush(self.catalog, self.text, deadline, tell)
-        if written >= BULK and deadline is None and sum(segment.size >= BULK for segment in self.text.segments()) > PIECES:
+        if written >= BULK and deadline is None and self.text.scattered():
             self.text.optimize()
         return written
 

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from mdmem.errors import MdmemError
 from mdmem.index import analyzer
+from mdmem.index.engine import Health
 from mdmem.index.score import Corpus, Settings, TextHits
 from mdmem.index.segment import VERSION, Damaged, FileSegment, Row, Segment, memory
 from mdmem.index.versions import ANALYZER
@@ -25,6 +26,7 @@ MANIFEST = "segments.json"
 HEADER = {"format": 1, "segment": VERSION, "analyzer": ANALYZER}
 MERGE_AT = 8  # segments of about one size are merged when there are so many of them
 HOT = 2_000  # windows that a commit on the hot path may rewrite
+LARGE, PIECES = 1_000, 3  # more than so many segments of so many windows are merged after a bulk load
 _TRIES = 4
 
 T = TypeVar("T")
@@ -207,6 +209,18 @@ class TextIndex:
             return [segment for segment in segments if segment not in chosen and segment.doc_count()]
 
         writer.commit(mergetype=policy)
+
+    def health(self) -> Health:
+        """Return windows and segments, or the trouble."""
+        try:
+            segments = self.segments()
+        except (TextIndexDamaged, OSError) as error:
+            return Health("whoosh", trouble=str(error))
+        return Health("whoosh", sum(segment.size - len(segment.dead) for segment in segments), len(segments))
+
+    def scattered(self) -> bool:
+        """Tell whether a bulk load has left several large segments."""
+        return sum(segment.size >= LARGE for segment in self.segments()) > PIECES
 
     def worn(self) -> bool:
         """Tell whether merging pays: many segments, or a quarter of the windows deleted."""
