@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mdmem.index.catalog import Catalog, listed
+from mdmem.notes.scan import FileStat, Numbers
 
 if TYPE_CHECKING:
     from mdmem.notes.folder import Folder
     from mdmem.notes.note import Note
-    from mdmem.notes.scan import FileStat
 
 # progress(done, total, what)
 Tell = Callable[[int, int, str], None]
@@ -52,7 +52,7 @@ class Seen:
     """One look at all sources. `unread`: (prefix of the source, folder in it, "" for all of it) that could not be read."""
 
     sources: Sequence[Source]
-    stats: list[FileStat] = field(default_factory=list)
+    stats: Collection[Numbers] = field(default_factory=list)
     unread: list[tuple[str, str]] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
 
@@ -77,15 +77,13 @@ class Changes:
         return bool(self.read or self.gone)
 
 
-def look(sources: Sequence[Source]) -> Seen:
-    """Return what stands on disk now, in all sources."""
-    seen = Seen(sources)
+def look(sources: Sequence[Source], entering: Callable[[Source], Callable[[str, str], None]] | None = None) -> Seen:
+    """Return what stands on disk now, in all sources. `entering(source)` gives what is called before a folder is listed."""
+    stats: list[Numbers] = []
+    seen = Seen(sources, stats)
     for source in sources:
         prefix, folder = source.prefix, source.folder
-        if prefix:
-            seen.stats += [found._replace(path=prefix + found.path) for found in folder.scan()]
-        else:
-            seen.stats += folder.scan()
+        stats += folder.numbers(prefix, entering(source) if entering is not None else None)
         seen.unread += [(prefix, top) for top in folder.unread]
         for path, code, message in folder.problems:
             seen.remarks.append(Remark(source.name, prefix + path, code, message))
@@ -94,7 +92,8 @@ def look(sources: Sequence[Source]) -> Seen:
 
 def look_at(sources: Sequence[Source], paths: Iterable[str]) -> tuple[Seen, list[str]]:
     """Return what stands at some paths, and those of them where nothing stands."""
-    seen = Seen(sources)
+    stats: list[Numbers] = []
+    seen = Seen(sources, stats)
     missing = []
     for path in dict.fromkeys(paths):
         source = source_for(sources, path)
@@ -102,7 +101,7 @@ def look_at(sources: Sequence[Source], paths: Iterable[str]) -> tuple[Seen, list
         if found is None:
             missing.append(path)
         else:
-            seen.stats.append(found._replace(path=path))
+            stats.append(found._replace(path=path))
     return seen, missing
 
 
@@ -119,7 +118,7 @@ class Known:
     process has written. `young` paths were indexed within the tick of their last change: their content is compared."""
 
     def __init__(self) -> None:
-        self.files: dict[str, tuple[Any, ...]] = {}
+        self.files: dict[str, Numbers] = {}
         self.young: set[str] = set()
         self._version: tuple[str, tuple[int, int]] | None = None
 
@@ -161,6 +160,11 @@ class Known:
         self.young.difference_update(names)
         self.young.update(row[0] for row in rows if row[5])
 
+    @property
+    def loaded(self) -> bool:
+        """Whether the rows were read before."""
+        return self._version is not None
+
     def forget(self) -> None:
         """Know nothing any more."""
         self._version = None
@@ -169,19 +173,23 @@ class Known:
 def compare(known: Known, seen: Seen) -> Changes:
     """Return what is to be read or dropped. A permission error is never taken for a deletion."""
     get, young = known.files.get, known.young
-    read = [stat for stat in seen.stats if get(stat[0]) != stat or stat[0] in young]
-    added = sum(stat[0] not in known.files for stat in read)
+    if young:
+        found = {stat for stat in seen.stats if get(stat[0]) != stat or stat[0] in young}
+    else:
+        found = {stat for stat in seen.stats if get(stat[0]) != stat}
+    read = [FileStat._make(stat) for stat in sorted(found)]
+    added = sum(stat.path not in known.files for stat in read)
     gone: list[str] = []
     if len(seen.stats) - added != len(known.files):
         lost = known.files.keys() - {stat[0] for stat in seen.stats}
         gone = sorted(path for path in lost if seen.known_gone(path))
-    return Changes(sorted(set(read)), gone)
+    return Changes(read, gone)
 
 
 def compare_some(catalog: Catalog, seen: Seen, missing: Iterable[str]) -> Changes:
     """Return the changes among single paths: all that stand are read again, the missing ones are gone."""
     gone = [path for path in missing if catalog.value("SELECT 1 FROM notes WHERE path = ?", (path,))]
-    return Changes(list(seen.stats), gone)
+    return Changes([FileStat._make(stat) for stat in seen.stats], gone)
 
 
 def time_ns() -> int:

@@ -23,6 +23,7 @@ from mdmem.index.refresh import Refreshed, index_lock, refresh, sources_of
 from mdmem.index.score import Corpus, TextHits
 from mdmem.index.text import TextIndexDamaged, query_words
 from mdmem.index.versions import PARSER, WINDOWS
+from mdmem.index.watch import Lookout
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -49,6 +50,7 @@ class Index:
         self.mutex = threading.RLock()
         self.locked = False
         self.known = Known()
+        self.lookout = Lookout()
         self._catalog: Catalog | None = None
         self._text: TextEngine | None = None
         self._fresh = False
@@ -117,6 +119,7 @@ class Index:
         self._text = None
         self._view = None
         self.known.forget()
+        self.lookout.close()
         if "dense" in self.__dict__:
             self.dense.forget()
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdmem.errors import Locked
 from mdmem.index import changes as looking
+from mdmem.index import last_look
 from mdmem.index.catalog import Catalog, CatalogBusy
 from mdmem.index.changes import Changes, Seen, Source
 from mdmem.index.flush import OVERLAY, queued
@@ -122,9 +123,19 @@ def _look(index: Index, catalog: Catalog, paths: Iterable[str] | None) -> tuple[
     if paths is not None:
         seen, missing = looking.look_at(index.sources, paths)
         return seen, looking.compare_some(catalog, seen, missing)
-    seen = looking.look(index.sources)
-    index.known.load(catalog)
-    return seen, looking.compare(index.known, seen)
+    known = index.known
+    seen, whole = index.lookout.look(index.sources)
+    # A process that looks for the first time can do without the rows.
+    state = last_look.stamp(catalog) if whole and not known.loaded and not seen.unread else None
+    if state is not None and last_look.same(index.state_dir, state, seen.stats):
+        return seen, Changes([], [])
+    if not known.load(catalog) and not whole:
+        return seen, index.lookout.some(known)
+    changes = looking.compare(known, seen)
+    index.lookout.compared(known, changes)
+    if state is not None and not changes:
+        last_look.keep(index.state_dir, state, seen.stats)
+    return seen, changes
 
 
 def _compare(index: Index, catalog: Catalog, seen: Seen, paths: Iterable[str] | None, before: Changes) -> Changes:

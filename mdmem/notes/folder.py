@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from mdmem.notes import disk
 from mdmem.notes.names import fold, unsafe_name
 from mdmem.notes.note import Note, load
 from mdmem.notes.paths import inside, not_nested
-from mdmem.notes.scan import MAX_BYTES, TEMP_PREFIX, TEMP_SUFFIX, FileStat, Finding, Scan, twins
+from mdmem.notes.scan import MAX_BYTES, TEMP_PREFIX, TEMP_SUFFIX, FileStat, Finding, Numbers, Scan, twins
 from mdmem.notes.values import Problem
 
 __all__ = ["FileStat", "Finding", "Folder", "Scan", "sha", "twins"]
@@ -64,6 +64,13 @@ class Folder:
         """Yield every note; when it is done, `problems` and `unread` tell what was left out."""
         self.last_scan = Scan(self.root, self.owned)
         return iter(self.last_scan)
+
+    def numbers(self, before: str = "", entering: Callable[[str, str], None] | None = None) -> list[Numbers]:
+        """Return what `scan` yields as plain tuples, with `before` before each path: the quick way to see what changed.
+
+        `entering(path, prefix)` is called with each folder before it is listed."""
+        self.last_scan = Scan(self.root, self.owned, entering=entering)
+        return self.last_scan.numbers(before)
 
     def notes(self) -> Iterator[Note]:
         """Yield every note, read; one that cannot be read becomes a problem of the scan and stops no other."""
