@@ -213,7 +213,7 @@ def test_whatever_is_done_to_the_files_a_watching_index_agrees_with_them(root: P
 
 def _something(root: Path, rng: random.Random) -> None:
     folders = [root, *(path for path in root.rglob("*") if path.is_dir() and ".git" not in path.parts)]
-    notes = [path for path in root.rglob("*.md")]
+    notes = list(root.rglob("*.md"))
     folder = rng.choice(folders)
     what = rng.choice(("write", "append", "delete", "rename", "replace", "folder", "move folder"))
     name = f"x{rng.randint(0, 40)}"
