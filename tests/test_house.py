@@ -14,7 +14,7 @@ LEVEL["store"] = 2
 LEVEL["setup"] = 3
 LEVEL["doctor"] = 3
 LEVEL["federation"] = 3
-LEVEL.update(dict.fromkeys(("memory", "team", "graph", "recall", "warm", "install"), 3))
+LEVEL.update(dict.fromkeys(("memory", "learn", "team", "graph", "recall", "warm", "install"), 3))
 LEVEL.update(dict.fromkeys(("cli", "hooks", "mcp", "web"), 4))
 LEVEL["__main__"] = 5
 # A command that does nothing but start another face.

@@ -21,6 +21,7 @@ from mdmem.errors import UsageError
 @click.option("--pinned", is_flag=True, help="Always put before the agent at session start; never fades.")
 @click.option("--fact-key", default="", help="What this is the current value of, such as `database`.")
 @click.option("--expires", metavar="DATE", default="", help="Leave it out of recall from that date on.")
+@click.option("--apart", is_flag=True, help="A note of its own, whatever is there already.")
 @click.option("--store", "store_name", metavar="NAME", default="", help="The store of [[stores]] that it goes to.")
 @click.option("--commit", "by_name", is_flag=True, help="Commit it also inside a code repository.")
 @json_option
@@ -43,6 +44,7 @@ def command(
     pinned: bool,
     fact_key: str,
     expires: str,
+    apart: bool,
     store_name: str,
     by_name: bool,
     as_json: bool,
@@ -50,7 +52,8 @@ def command(
     """Keep one memory as a markdown file, and commit it.
 
     TYPE is a word such as decision, preference, profile, pattern, case, event, fact, context or procedure; types of
-    your own are fine. Secrets are taken out first. The same text kept twice gives one note, and says so.
+    your own are fine. Secrets are taken out first. It is compared with the memories of its scope: one that says the same is not
+    kept twice, one that it replaces is marked as superseded, and what may contradict it waits in `mdmem review`.
     """
     from mdmem.clock import parse_time, stamp
     from mdmem.federation import target
@@ -71,14 +74,19 @@ def command(
         "expires": stamp(parse_time(expires, store.clock.now(), end=True)) if expires else "",
     }
     memory = Memory(
-        type_, text, title, tags.split(","), scope, category, supersedes, {k: v for k, v in extra.items() if v}, by_name
+        type_, text, title, tags.split(","), scope, category, supersedes, {k: v for k, v in extra.items() if v}, by_name, apart
     )
     result = remember(store, memory)
 
     def human() -> None:
         words = {"created": "Remembered", "unchanged": "Already known", "superseded": "Remembered, replacing the older one"}
+        words |= {"merged": "Added to what was known", "contradicts": "Remembered, but something contradicts it"}
         say(f"{words.get(result.action, result.action.capitalize())} [{memory.type}]: {clean(memory.title)}")
         say(f"  {name + ': ' if name else ''}{result.path}  [{result.id}]")
+        if result.why:
+            say(f"  {clean(result.why)}: {', '.join(result.decided or result.review)}")
+        if result.review:
+            say("  waits for review: mdmem review")
         for row in result.related:
             say(f"  see also: {clean(row['title'])}  [{row['id'] or row['path']}]")
 

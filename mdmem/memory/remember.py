@@ -12,6 +12,8 @@ from mdmem.errors import ConflictFound, MdmemError, UsageError
 from mdmem.memory.write import commit, subject, waits
 
 if TYPE_CHECKING:
+    from mdmem.index.score import TextHits
+    from mdmem.learn.decide import Considered
     from mdmem.notes.folder import Folder
     from mdmem.notes.note import Note
     from mdmem.store import Store
@@ -24,7 +26,8 @@ LOCAL = "a local note is never committed"
 
 @dataclass
 class Memory:
-    """What somebody wants kept. `extra` holds further fields of the frontmatter as strings or lists."""
+    """What somebody wants kept. `extra` holds further fields of the frontmatter as strings or lists. `apart`: a note of its
+    own, whatever is there already."""
 
     type: str
     text: str
@@ -35,11 +38,14 @@ class Memory:
     supersedes: str = ""
     extra: dict[str, Any] = field(default_factory=dict)
     by_name: bool = False
+    apart: bool = False
 
 
 @dataclass
 class Remembered:
-    """The outcome: `action` is created, unchanged, updated, superseded, conflicting or skipped."""
+    """The outcome: `action` is created, unchanged, updated, merged, superseded (it replaces older ones) or contradicts.
+
+    `related`: notes that share its rarest words; `decided`: the ones that the decision is about."""
 
     id: str
     path: str
@@ -48,6 +54,9 @@ class Remembered:
     related: list[dict[str, Any]] = field(default_factory=list)
     reason: str = ""
     redacted: list[str] = field(default_factory=list)
+    why: str = ""
+    decided: list[str] = field(default_factory=list)
+    review: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON form: {id, path, action, committed, related} and, where there is one, the reason."""
@@ -58,10 +67,9 @@ class Remembered:
             "committed": self.committed,
             "related": self.related,
         }
-        if self.reason:
-            out["reason"] = self.reason
-        if self.redacted:
-            out["redacted"] = self.redacted
+        for name in ("reason", "redacted", "why", "decided", "review"):
+            if getattr(self, name):
+                out[name] = getattr(self, name)
         return out
 
 
@@ -72,6 +80,7 @@ def remember(store: Store, memory: Memory) -> Remembered:
     found = checked(store, memory)
     local = memory.scope == "local"
     folder = store.local_folder if local else store.folder
+    considered = None
     for attempt in range(20):
         identity = names.memory_id("memory", memory.scope, memory.text, "" if attempt == 0 else str(attempt))
         existing = find_id(store, folder, identity)
@@ -80,19 +89,75 @@ def remember(store: Store, memory: Memory) -> Remembered:
                 continue  # that id belongs to another text, or to one that was forgotten: salt it
             return _again(store, folder, existing, memory, found)
         path = names.memory_path(memory.title, identity)
+        if considered is None and not local:
+            considered = _considered(store, memory)
+            said = _said_already(store, memory, considered, found)
+            if said is not None:
+                return said
         try:
             folder.create(path, render(store, memory, identity))
         except ConflictFound:
             if find_id(store, folder, identity) is None:
                 continue
             raise
-        if local:
+        if considered is None:
             return Remembered(identity, path, "created", False, reason=LOCAL, redacted=found)
-        others, action = _supersede(store, memory, identity)
-        done = commit(store, [path, *others], subject("remember", memory.title), by_name=memory.by_name)
-        near = related(store, memory, path)
-        return Remembered(identity, path, action, done.done, near, reason=done.reason, redacted=found)
+        return _created(store, memory, considered, identity, path, found)
     raise ConflictFound("could not find a free id for this memory", hint="try again")
+
+
+def _considered(store: Store, memory: Memory) -> Considered:
+    """Return the write decision, its fields put into the memory. What a person said outright is not decided again."""
+    from mdmem.learn.apply import fields_of
+    from mdmem.learn.decide import Decision, decide
+
+    if memory.supersedes:
+        from mdmem.memory.change import find
+
+        old = find(store, memory.supersedes)[1]
+        memory.extra["supersedes"] = [old.id] if old.id else []
+    considered = decide(store, memory)
+    if memory.supersedes or memory.apart:
+        considered.decision = Decision()
+    memory.extra |= fields_of(considered.decision)
+    return considered
+
+
+def _said_already(store: Store, memory: Memory, considered: Considered, found: list[str]) -> Remembered | None:
+    """Return the outcome where no new note is needed, None otherwise."""
+    decision = considered.decision
+    if decision.action not in ("unchanged", "merged"):
+        return None
+    note = decision.notes[0]
+    if decision.action == "unchanged":
+        out = _again(store, store.folder, note, memory, found)
+        out.why, out.decided = decision.why, decision.ids
+        return out
+    from mdmem.learn.apply import merge_into
+
+    done = commit(store, merge_into(store, note, memory), subject("remember", memory.title), by_name=memory.by_name)
+    return Remembered(
+        note.id, note.path, "merged", done.done, reason=done.reason, redacted=found, why=decision.why, decided=decision.ids
+    )
+
+
+def _created(
+    store: Store, memory: Memory, considered: Considered, identity: str, path: str, found: list[str]
+) -> Remembered:
+    """Link what the new note replaces, commit, and say what became of it."""
+    from mdmem.learn.apply import link_back
+
+    decision = considered.decision
+    others, action = _supersede(store, memory, identity)
+    if not memory.supersedes:
+        others, action = link_back(store, decision, identity), decision.action
+    done = commit(store, [path, *others], subject("remember", memory.title), by_name=memory.by_name)
+    near = related(store, considered.hits, path)
+    out = Remembered(identity, path, "superseded" if action == "supersedes" else action, done.done, near, done.reason, found)
+    if decision.why:
+        out.why, out.decided = decision.why, decision.ids
+        out.review = sorted({note.id for note in decision.doubtful})
+    return out
 
 
 def checked(store: Store, memory: Memory) -> list[str]:
@@ -179,31 +244,28 @@ def same_content(note: Note, memory: Memory) -> bool:
 RELATED = 3
 
 
-def related(store: Store, memory: Memory, path: str) -> list[dict[str, Any]]:
-    """Return the notes that share the rarest words with a memory, best first: {id, path, title}. Never fails a save."""
+def related(store: Store, found: TextHits | None, path: str) -> list[dict[str, Any]]:
+    """Return the notes that share the rarest words with a memory, best first: {id, path, title}. Never fails a save.
+
+    `found`: the search by words that the write decision made."""
     from mdmem.recall.query import Filters
     from mdmem.recall.select import allowed
 
+    if found is None:
+        return []
+    # A word that half of the notes hold says nothing about being related.
+    telling = {place for place, term in enumerate(found.terms) if term.df <= max(2, found.windows // 4)}
+    ids = list(dict.fromkeys(hit.note for hit in found.hits if len(telling.intersection(hit.matched)) > 1))
+    if not ids:
+        return []
     try:
         wanted = allowed(store, Filters(kinds=("memory", "entity", "note")))
-        found = store.index.text_hits(f"{memory.title} {memory.text[:2000]}", wanted, 4 * RELATED)
-        ids = list({hit.note for hit in found.hits})
         sql = f"SELECT rowid, id, path, title FROM notes WHERE rowid IN ({', '.join('?' * len(ids))})"
         rows = {row["rowid"]: row for row in store.index.catalog.rows(sql, ids)}
     except MdmemError:
         return []
-    out: list[dict[str, Any]] = []
-    # A word that half of the notes hold says nothing about being related.
-    telling = {place for place, term in enumerate(found.terms) if term.df <= max(2, found.windows // 4)}
-    for hit in found.hits:
-        row = rows.get(hit.note)
-        shared = telling.intersection(hit.matched)
-        if row is None or row["path"] == path or len(shared) < 2:
-            continue
-        entry = {"id": row["id"] or "", "path": row["path"], "title": row["title"] or ""}
-        if entry not in out and len(out) < RELATED:
-            out.append(entry)
-    return out
+    shown = [rows[note] for note in ids if note in rows and rows[note]["path"] != path and (wanted is None or note in wanted)]
+    return [{"id": row["id"] or "", "path": row["path"], "title": row["title"] or ""} for row in shown[:RELATED]]
 
 
 def find_id(store: Store, folder: Folder, identity: str) -> Note | None:

@@ -74,6 +74,7 @@ class Answers:
         self.operations: dict[str, Callable[[Held, dict[str, Any]], dict[str, Any]]] = {
             "prompt": self._prompt,
             "recall": self._recall,
+            "near": self._near,
             "warm": self._warm,
         }
 
@@ -135,6 +136,12 @@ class Answers:
         from mdmem.warm.recalling import answer_recall
 
         return answer_recall(held.store, request)
+
+    def _near(self, held: Held, request: dict[str, Any]) -> dict[str, Any]:
+        from mdmem.learn.nearness import measured
+
+        found = measured(held.store, str(request["title"]), str(request["text"]))
+        return {} if found is None else {"near": list(found[0].items()), "limit": found[1]}
 
     def _warm(self, held: Held, request: dict[str, Any]) -> dict[str, Any]:
         """Load what the first prompt of a session will need."""

@@ -1,0 +1,1 @@
+"""What the memory learns: write decision, extraction from sessions, consolidation, review."""

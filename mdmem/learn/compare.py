@@ -1,0 +1,135 @@
+"""What two statements are to each other. Pure. A denial, another number or another name are never "the same".
+
+The guards (denial, numbers, names) come first and read the words; nearness in meaning, where there is a model, only ever
+says that two texts which no guard keeps apart may be one: cosines of opposites are as high as those of rewordings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mdmem.learn.statement import LONGEST, Statement, shape
+
+# Shares of terms in common (Jaccard): of all terms for "the same", of the topic for "the same slot". Set on the pairs of
+# tests/learn/pairs.tsv.
+SAME, PERHAPS, SLOT = 0.8, 0.5, 0.6
+# Least share of terms in common that a high cosine can make a perhaps of.
+FAINT = 0.25
+# A fuller text says at most this many times as much.
+FULLER = 3.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`kind`: same, wider (the new one says all of the old one and more), narrower, update (the new one takes the place of
+    the old one), opposes (both cannot hold, which one does is not plain), perhaps (they may be one), apart."""
+
+    kind: str
+    why: str = ""
+
+
+APART = Verdict("apart")
+
+
+def jaccard(one: frozenset[str], two: frozenset[str]) -> float:
+    """Return |one ∩ two| / |one ∪ two|, 0 for two empty sets."""
+    whole = len(one | two)
+    return len(one & two) / whole if whole else 0.0
+
+
+def compare(new: Statement, old: Statement, cosine: float | None = None, limit: float = 0.94) -> Verdict:
+    """Return what `new` is to `old`; `limit` is the cosine from which two texts of the model in force may be one."""
+    if not new.terms or not old.terms:
+        return APART
+    near = cosine is not None and cosine >= limit
+    if max(len(new.text), len(old.text)) >= LONGEST:
+        # Documents: only what is almost word for word the same is the same.
+        return Verdict("perhaps", "long texts with most words in common") if jaccard(new.terms, old.terms) >= SAME else APART
+    numbers = new.numbers ^ old.numbers
+    names = _missing(new, old) | _missing(old, new)
+    if new.negated != old.negated:
+        return _denied(new, old, bool(numbers or names))
+    share = jaccard(new.terms, old.terms)
+    if not numbers and not names and share >= SAME and not (new.words - old.words and old.words - new.words):
+        # A word on either side that the other lacks may be all the difference: for the web, for the app.
+        return Verdict("same", "the same in other words")
+    slotted = _slotted(new, old)
+    if slotted is not None and (new.changes or old.changes):
+        return slotted
+    if _within(old, new) or _begins(old.text, new.text):
+        return Verdict("wider", "it says all of that and more")
+    if _within(new, old) or _begins(new.text, old.text):
+        return Verdict("narrower", "all of it is said there")
+    if slotted is not None:
+        return slotted
+    if not numbers and not names:
+        if share >= PERHAPS or (near and share >= FAINT):
+            return Verdict("perhaps", "much the same words, nothing that keeps them apart")
+        if near and not (new.topic & old.topic) and new.values == old.values:
+            return Verdict("perhaps", "near in meaning, with other words")
+        return APART
+    return _valued(new, old)
+
+
+def _missing(one: Statement, two: Statement) -> frozenset[str]:
+    """Return the names of one that the other does not say in any form."""
+    return frozenset(name for name in one.names if name not in two.terms and name.rstrip("s") not in two.terms)
+
+
+def _within(small: Statement, large: Statement) -> bool:
+    count = len(small.terms)
+    return count >= 3 and small.terms < large.terms and len(large.terms) <= FULLER * count and not large.dropped & small.terms
+
+
+def _begins(start: str, whole: str) -> bool:
+    """Tell whether one text is the beginning of the other, cut between two words."""
+    start = start.rstrip(" .。").lower()
+    after = whole[len(start) : len(start) + 1]
+    return bool(start) and whole.lower().startswith(start) and not (after.isalnum() and after.isascii() and start[-1].isalnum())
+
+
+def _denied(new: Statement, old: Statement, differ: bool) -> Verdict:
+    """One of the two denies."""
+    topics = jaccard(new.topic, old.topic)
+    gone = new.dropped & (old.names | old.numbers)
+    if gone and (topics >= 0.34 or not new.topic or not old.topic):
+        return Verdict("update", f"it says that {', '.join(sorted(gone))} is no longer so")
+    if new.retired and new.values <= old.values and new.topic <= old.topic and new.values:
+        return Verdict("update", "it says that this has ended")
+    if differ and not new.changes:
+        return APART
+    if topics >= SLOT or (topics >= PERHAPS and jaccard(new.terms, old.terms) >= SLOT):
+        if new.retired or new.changes:
+            return Verdict("update", "it says that this has changed")
+        return Verdict("opposes", "one of the two denies what the other says")
+    return APART
+
+
+def _slotted(new: Statement, old: Statement) -> Verdict | None:
+    """Both name one value of one thing: the later one is the current one."""
+    if new.slot is None or old.slot is None or jaccard(new.slot[0], old.slot[0]) < SAME:
+        return None
+    before, after = shape(old.slot[1]), shape(new.slot[1])
+    one, two = old.slot[1].lower(), new.slot[1].lower()
+    if before != after or after == "phrase" or one in two or two in one:
+        return None
+    return Verdict("update", f"{old.slot[1]} before, {new.slot[1]} now")
+
+
+def _valued(new: Statement, old: Statement) -> Verdict:
+    """Their numbers or names differ."""
+    topics = jaccard(new.topic, old.topic)
+    gone = new.dropped & (old.names | old.numbers)
+    if gone and (topics >= 0.34 or not new.topic or not old.topic):
+        return Verdict("update", f"it says that {', '.join(sorted(gone))} is no longer so")
+    if old.dropped & (new.names | new.numbers) and topics >= 0.34:
+        return APART  # what the old one has replaced already
+    if new.leading and old.leading and new.leading != old.leading and new.values - {new.leading} == old.values - {old.leading}:
+        return APART  # the same said of two: both hold
+    if topics < SLOT or not new.topic & old.topic:
+        return APART
+    if new.values > old.values or new.values < old.values:
+        return APART if topics < SAME else Verdict("perhaps", "the same, with more detail")
+    if new.changes or new.retired:
+        return Verdict("update", "it says that this has changed")
+    return Verdict("opposes", "the same thing with another number or name")
