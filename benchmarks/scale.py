@@ -1,13 +1,13 @@
-"""How the store grows: build, refresh, recall and one added note, at a number of notes.
+"""How one store behaves at a number of notes: build, refresh, recall, an added note, a pull, sync, memory, size.
 
     python benchmarks/scale.py                          10,000 English notes of 120 words, words only
-    python benchmarks/scale.py --vectors random         the passages' vectors drawn at random, questions embedded
-    python benchmarks/scale.py --notes 2000 --vectors real   every passage embedded
-    python benchmarks/scale.py --language zh --json
+    python benchmarks/scale.py --notes 1000 --vectors real          with every passage embedded
+    python benchmarks/scale.py --notes 100000 --vectors random      random unit vectors: their number and spread is what matters
+    python benchmarks/scale.py --language zh --engine tantivy --json
 
-Whole processes are given as ratios to a bare `python -c pass` of the same run, with their bytecode written beforehand as an
-installed package has it; work inside the process in milliseconds.
+Whole processes are given as ratios to a bare `python -c pass` of the same run; work inside the process in milliseconds.
 The notes are drawn from a vocabulary with Zipf's frequencies, seeded, so that each run measures the same store.
+`python benchmarks/all.py` runs this at several sizes and writes the table of docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -16,26 +16,34 @@ import argparse
 import json
 import os
 import random
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from mdmem.recall.query import Query  # noqa: E402
-from mdmem.recall.recall import recall  # noqa: E402
-from mdmem.setup import init  # noqa: E402
-from mdmem.store import Store  # noqa: E402
-
 CONSONANTS = tuple("bcdfghjklmnpqrstvwxz")
 HANZI = "数据库服务部署记忆索引合并同步冲突会话任务决定偏好项目代码测试缓存接口网络安全发布团队机器文件搜索"
+PULLED = 1_000
+# A process that opens the store and asks, for the memory that this takes.
+ASKING = """
+import sys
+from mdmem.recall.query import Query
+from mdmem.recall.recall import recall
+from mdmem.store import Store
+store = Store.open(sys.argv[1], cwd=sys.argv[1])
+for text in sys.argv[3:]:
+    recall(store, Query(text, mode=sys.argv[2]))
+for line in open("/proc/self/status"):
+    if line.startswith("VmRSS"):
+        print(int(line.split()[1]) / 1024)
+"""
 
 
 def vocabulary(rng: random.Random, language: str, size: int = 20_000) -> tuple[list[str], list[float]]:
@@ -50,23 +58,40 @@ def vocabulary(rng: random.Random, language: str, size: int = 20_000) -> tuple[l
     return list(words), [1.0 / rank for rank in range(1, size + 1)]
 
 
-def write_notes(folder: Path, count: int, language: str) -> list[str]:
-    """Write the notes; returns queries of five words drawn from them."""
+def write_notes(folder: Path, numbers: Iterable[int], language: str, questions: int = 200) -> list[str]:
+    """Write the notes with these numbers; returns at most `questions` queries of five words drawn from them."""
     rng = random.Random(20261130)
     words, weights = vocabulary(rng, language)
     joint = "" if language == "zh" else " "
+    numbers = list(numbers)
     queries = []
-    folder.mkdir(parents=True)
-    for number in range(count):
+    folder.mkdir(parents=True, exist_ok=True)
+    rng.seed(numbers[0])
+    for number in numbers:
         drawn = rng.choices(words, weights, k=120)
         title = joint.join(drawn[:6])
         lines = [joint.join(drawn[start : start + 12]) for start in range(0, 120, 12)]
         day = f"2026-{number % 11 + 1:02d}-{number % 28 + 1:02d}"
         head = f"---\nid: mem-{number:012d}\ntype: fact\ntitle: {title}\ncreated: {day}\nupdated: {day}\n---\n\n"
         (folder / f"n{number:06d}.md").write_text(head + ("。\n" if language == "zh" else ".\n").join(lines) + "\n", "utf-8")
-        if number % max(1, count // 200) == 0:
+        if number % max(1, len(numbers) // questions) == 0:
             queries.append(" ".join(rng.sample(drawn, 5)))
     return queries
+
+
+def random_vectors(store: Any) -> None:
+    """Give every passage without a vector a random one of length 1."""
+    import numpy as np
+
+    dense = store.index.dense
+    stored = dense.vectors()
+    hashes = list(dict.fromkeys(row["hash"] for row in store.index.catalog.rows("SELECT hash FROM windows ORDER BY rowid")))
+    lacking = [digest for digest, there in zip(hashes, stored.has(hashes)) if not there]
+    draw = np.random.default_rng(20261130)
+    for start in range(0, len(lacking), 10_000):
+        part = lacking[start : start + 10_000]
+        rows = draw.standard_normal((len(part), stored.dims), dtype=np.float32)
+        stored.add(part, rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
 def timed(work: Callable[[], Any]) -> float:
@@ -76,14 +101,16 @@ def timed(work: Callable[[], Any]) -> float:
     return (time.perf_counter() - begin) * 1000
 
 
-def process(arguments: list[str], runs: int, cwd: Path, **env: str) -> float:
-    """Return the median milliseconds of a whole process, after one run that is not counted: it writes the bytecode."""
+def process(arguments: list[str], runs: int, cwd: Path, env: dict[str, str] | None = None) -> float:
+    """Return the median milliseconds of a whole process."""
     took = []
-    for _ in range(runs + 1):
+    for _ in range(runs):
         begin = time.perf_counter()
-        subprocess.run(arguments, cwd=cwd, capture_output=True, check=True, stdin=subprocess.DEVNULL, env={**os.environ, **env})
+        done = subprocess.run(arguments, cwd=cwd, capture_output=True, stdin=subprocess.DEVNULL, env=env, check=False)
         took.append((time.perf_counter() - begin) * 1000)
-    return statistics.median(took[1:])
+        if done.returncode:
+            raise SystemExit(f"{' '.join(arguments)}: {done.stderr.decode(errors='replace')[-500:]}")
+    return statistics.median(took)
 
 
 def percentile(values: list[float], share: float) -> float:
@@ -92,149 +119,148 @@ def percentile(values: list[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def fill_at_random(store: Store) -> None:
-    """Store a random unit vector for each passage: search takes as long as with real ones, embedding does not."""
-    import numpy as np
+def measure(base: Path, count: int, language: str, vectors: str, runs: int, sync: bool = True) -> dict[str, Any]:
+    """Return every figure for one store; `vectors`: none, random or real; without `sync` nothing is pushed or fetched."""
+    from mdmem.recall.query import Query
+    from mdmem.recall.recall import recall
+    from mdmem.setup import init
+    from mdmem.store import Store
 
-    from mdmem.index.refresh import index_lock
-
-    vectors = store.index.dense.vectors()
-    assert vectors is not None, store.index.dense.trouble
-    hashes = [row[0] for row in store.index.catalog.rows("SELECT DISTINCT hash FROM windows ORDER BY hash")]
-    rng = np.random.default_rng(20261130)
-    with index_lock(store.index, 10.0):
-        for start in range(0, len(hashes), 2000):
-            part = hashes[start : start + 2000]
-            matrix = rng.standard_normal((len(part), vectors.dims)).astype(np.float32)
-            vectors.add(part, matrix / np.linalg.norm(matrix, axis=1, keepdims=True))
-
-
-def resident(pid: int | str = "self") -> float:
-    """Return the megabytes that a process holds now (Linux), 0 where that cannot be asked."""
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
-    except (OSError, StopIteration):
-        return 0.0
-
-
-def looks(root: Path, store: Store, runs: int) -> dict[str, float]:
-    """Return what it costs to find that nothing changed."""
-
-    def whole() -> None:
-        store.index.lookout.close()
-        store.index.refresh(embed_budget_s=0.0)
-
-    def told() -> None:
-        store.index.refresh(embed_budget_s=0.0)
-
-    def anew() -> None:
-        opened = Store.open(root, cwd=root)
-        opened.index.refresh(embed_budget_s=0.0)
-        opened.index.catalog.close()
-
-    anew()
-    out = {}
-    for name, work in (("opened anew", anew), ("same process, every file", whole), ("same process, told of changes", told)):
-        work()
-        out[f"refresh, {name}, ms"] = statistics.median(timed(work) for _ in range(2 * runs + 1))
+    root = base / "store"
+    init(root)
+    queries = write_notes(root / "memories", range(count), language)
+    store = Store.open(root, need="write", cwd=root)
+    out: dict[str, Any] = {"notes": count, "language": language, "engine": str(store.config.get("index.engine"))}
+    out["vectors"] = vectors
+    bare = process([sys.executable, "-c", "pass"], runs + 4, root)
+    out["bare Python start, ms"] = bare
+    cpu = time.process_time()
+    out["build words, s"] = timed(lambda: store.index.refresh(embed_budget_s=0.0)) / 1000
+    out["build words, CPU s"] = time.process_time() - cpu
+    if vectors == "real":
+        cpu = time.process_time()
+        out["build vectors, s"] = timed(lambda: store.index.refresh(embed_budget_s=None)) / 1000
+        rows = store.index.catalog.value("SELECT count(*) FROM windows")
+        out["passages embedded a CPU second"] = rows / (time.process_time() - cpu)
+    elif vectors == "random":
+        random_vectors(store)
+    out["refresh, nothing changed, store opened anew, ms"] = statistics.median(
+        timed(lambda: Store.open(root, cwd=root).index.refresh(embed_budget_s=0.0)) for _ in range(runs)
+    )
+    out["refresh, nothing changed, store kept open, ms"] = statistics.median(
+        timed(lambda: store.index.refresh(embed_budget_s=0.0)) for _ in range(runs)
+    )
+    for mode in ("keyword", "hybrid") if vectors != "none" else ("keyword",):
+        for query in queries[:3]:
+            recall(store, Query(query, mode=mode))
+        asked_for = [Query(text, mode=mode) for text in queries]
+        took = [timed(lambda q=query: recall(store, q)) for query in asked_for]  # type: ignore[misc]
+        out[f"recall, store kept open, {mode}, p50, ms"] = percentile(took, 0.5)
+        out[f"recall, store kept open, {mode}, p95, ms"] = percentile(took, 0.95)
+        # The search itself: what is left when looking for changed files, filters and ranking are taken away.
+    took = [timed(lambda q=query: store.index.text_hits(q, None, 200)) for query in queries]  # type: ignore[misc]
+    out["of this the engine's search for words, p50, ms"] = percentile(took, 0.5)
+    out["of this the engine's search for words, p95, ms"] = percentile(took, 0.95)
+    if vectors != "none":
+        asked = store.index.dense.question(queries[0])
+        took = [timed(lambda: store.index.vector_search(asked, None, 200)) for _ in range(max(runs, 9))]
+        out["of this the search among vectors, p50, ms"] = percentile(took, 0.5)
+    _added(store, root, vectors == "real", runs, out)
+    files = [f for f in store.state_dir.rglob("*") if f.is_file()]
+    out["index on disk, MB"] = sum(f.stat().st_size for f in files) / 1e6
+    out["of this words, MB"] = sum(f.stat().st_size for f in files if f.parent.name == "text") / 1e6
+    _processes(store, root, queries, vectors != "none", runs, out)
+    if sync:
+        _synced(root, language, runs, out)
+    took = []
+    for number in range(min(3, runs)):
+        fresh = 600_000 + number * PULLED
+        write_notes(root / "memories", range(fresh, fresh + PULLED), language)
+        took.append(timed(lambda: store.index.refresh(embed_budget_s=0.0)))
+    out["refresh after 1,000 notes came, ms"] = statistics.median(took)
     return out
 
 
-def searches(store: Store, queries: list[str], mode: str) -> dict[str, float]:
-    """Return how long recall takes in a process that is warm."""
-    recall(store, Query(queries[0], mode=mode))
-    took = [timed(lambda q=query: recall(store, Query(q, mode=mode))) for query in queries[:200]]  # type: ignore[misc]
-    return {f"recall warm {mode} {name}, ms": percentile(took, share) for name, share in (("p50", 0.5), ("p95", 0.95))}
+def _added(store: Any, root: Path, by_meaning: bool, runs: int, out: dict[str, Any]) -> None:
+    """Measure how soon a note that an editor wrote is found."""
+    from mdmem.recall.query import Query
+    from mdmem.recall.recall import recall
 
-
-def added(root: Path, store: Store, vectors: bool, runs: int) -> dict[str, float]:
-    """Return how soon a note that an editor saved is found."""
-    by_words, by_meaning = [], []
+    words, meaning = [], []
     for number in range(runs):
         begin = time.perf_counter()
         text = f"The zebrafish{number} aquarium opens at dawn on market days."
         (root / "memories" / f"new{number}.md").write_text(f"---\nid: mem-new{number}\ntitle: Fresh\n---\n\n{text}\n")
         found = recall(store, Query(f"zebrafish{number}", mode="keyword", limit=1))
         assert found.results and found.results[0].path.endswith(f"new{number}.md")
-        by_words.append((time.perf_counter() - begin) * 1000)
-        if vectors:
-            store.index.refresh(embed_budget_s=None)
+        words.append((time.perf_counter() - begin) * 1000)
+        if by_meaning:
             begin = time.perf_counter()
             (root / "memories" / f"late{number}.md").write_text(f"---\nid: mem-late{number}\n---\n\n{text} Number {number}.\n")
             ahead = recall(store, Query("when does the fish house open", mode="semantic", limit=20))
             assert any(hit.path.endswith(f"late{number}.md") for hit in ahead.results)
-            by_meaning.append((time.perf_counter() - begin) * 1000)
-    out = {"added note found by words, ms": statistics.median(by_words)}
-    if by_meaning:
-        out["added note found by meaning, ms"] = statistics.median(by_meaning)
-    return out
+            meaning.append((time.perf_counter() - begin) * 1000)
+    out["note added in an editor, found by words, ms"] = statistics.median(words)
+    if meaning:
+        out["note added in an editor, found by meaning, ms"] = statistics.median(meaning)
 
 
-def processes(root: Path, queries: list[str], vectors: bool, runs: int) -> dict[str, float]:
-    """Return whole processes in bare Python starts, without and with the warm process, and what the latter holds."""
-    bare = process([sys.executable, "-c", "pass"], runs + 4, root)
-    out = {"bare Python start, ms": bare}
+def _processes(store: Any, root: Path, queries: list[str], vectors: bool, runs: int, out: dict[str, Any]) -> None:
+    """Measure whole commands, and the memory of a process that has the store open."""
+    from mdmem.warm import client, starting
+
+    bare = out["bare Python start, ms"]
     mdmem = [sys.executable, "-m", "mdmem"]
-    for name, words in (
-        ("recall --keyword", ["recall", queries[3], "--keyword"]),
-        ("recall, cold with the model", ["recall", queries[3]]),
+    commands = [("recall --keyword", ["recall", queries[3], "--keyword"])]
+    if vectors:
+        commands.append(("recall, cold with the model", ["recall", queries[3]]))
+    commands += [
         ("remember", ["remember", "fact", "A fact kept while measuring."]),
         ("list", ["list", "--limit", "5"]),
         ("status", ["status"]),
-    ):
-        if "cold" not in name or vectors:
-            out[f"process {name}, starts"] = process([*mdmem, *words], runs, root) / bare
-    if not hasattr(os, "fork"):
-        return out
-    serve = {"MDMEM_SERVE": "on"}
-    env = {**os.environ, **serve}
-    subprocess.run([*mdmem, "serve", "--detach"], cwd=root, env=env, check=True, capture_output=True)
-    try:
-        time.sleep(1.0)
-        for name, words in (("recall --keyword", ["--keyword"]), ("recall", [])):
-            if words or vectors:
-                process([*mdmem, "recall", queries[4], *words], 2, root, **serve)
-                out[f"process {name}, warm process, starts"] = (
-                    process([*mdmem, "recall", queries[5], *words], 2 * runs, root, **serve) / bare
-                )
-        told = subprocess.run([*mdmem, "serve", "--status", "--json"], cwd=root, env=env, capture_output=True, check=True)
-        status = json.loads(told.stdout)
-        assert status["served"] >= 2 * runs, "the warm process was not asked"
-        out["memory of the warm process, MB"] = resident(status["pid"])
-    finally:
-        subprocess.run([*mdmem, "serve", "--stop"], cwd=root, env=env, check=False, capture_output=True)
-    return out
+    ]
+    for name, words in commands:
+        out[f"process {name}, starts"] = process([*mdmem, *words], runs, root) / bare
+    if vectors:
+        client.GREETING = 60.0
+        starting.start(str(root), "bench", "bench")
+        client.ask({"op": "warm", "root": str(root), "agent": "bench"}, 60.0)
+        try:
+            warm = process([*mdmem, "recall", queries[3]], runs + 2, root, {**os.environ, "MDMEM_SERVE": "auto"})
+            out["process recall, with the warm process, starts"] = warm / bare
+        finally:
+            client.ask({"op": "stop"})
+    asked = [sys.executable, "-c", ASKING, str(root), "hybrid" if vectors else "keyword", *queries[:20]]
+    done = subprocess.run(asked, capture_output=True, text=True, check=True, cwd=root)
+    out["memory after 20 questions, MB"] = float(done.stdout)
 
 
-def measure(base: Path, count: int, language: str, vectors: str, runs: int) -> dict[str, Any]:
-    """Return every figure for one store."""
-    root = base / "store"
-    init(root)
-    queries = write_notes(root / "memories", count, language)
-    store = Store.open(root, need="write", cwd=root)
-    out: dict[str, Any] = {"notes": count, "language": language, "vectors": vectors}
-    cpu = time.process_time()
-    out["build words, s"] = timed(lambda: store.index.refresh(embed_budget_s=0.0)) / 1000
-    out["build words, CPU s"] = time.process_time() - cpu
-    # As after some seconds: a file that was just written is compared by its content.
-    with store.index.catalog.writing() as connection:
-        connection.execute("UPDATE notes SET checked_ns = checked_ns + 10000000000")
-    store = Store.open(root, need="write", cwd=root)
-    out |= looks(root, store, runs)
-    out |= searches(store, queries, "keyword")
-    out["memory, words, MB"] = resident()
-    if vectors == "random":
-        fill_at_random(store)
-    elif vectors == "real":
-        out["build vectors, s"] = timed(lambda: store.index.refresh(embed_budget_s=None)) / 1000
-    if vectors != "none":
-        out |= searches(store, queries, "hybrid")
-        out["memory, words and vectors, MB"] = resident()
-    out |= added(root, store, vectors != "none", runs)
-    out["index size, MB"] = sum(f.stat().st_size for f in store.state_dir.rglob("*") if f.is_file()) / 1e6
-    out["memory at its most, MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return out | processes(root, queries, vectors != "none", runs)
+def _synced(root: Path, language: str, runs: int, out: dict[str, Any]) -> None:
+    """Measure sync with a bare remote on the same disk."""
+    base = root.parent
+
+    def git(*words: str, cwd: Path = root) -> None:
+        subprocess.run(["git", "-c", "user.name=b", "-c", "user.email=b@b", *words], cwd=cwd, check=True, capture_output=True)
+
+    git("init", "-q", "--bare", str(base / "remote.git"), cwd=base)
+    git("add", "-A")
+    git("commit", "-qm", "all notes")
+    git("remote", "add", "origin", str(base / "remote.git"))
+    sync = [sys.executable, "-m", "mdmem", "sync"]
+    out["sync, first push of everything, s"] = process(sync, 1, root) / 1000
+    out["sync, nothing new, ms"] = process(sync, runs, root)
+    named = subprocess.run(["git", "symbolic-ref", "--short", "HEAD"], cwd=root, check=True, capture_output=True, text=True)
+    git("clone", "-q", "-b", named.stdout.strip(), str(base / "remote.git"), str(base / "other"), cwd=base)
+    synced = []
+    for number in range(min(3, runs)):
+        git("pull", "-q", "--ff-only", cwd=base / "other")
+        start = 500_000 + number * PULLED
+        write_notes(base / "other" / "memories", range(start, start + PULLED), language)
+        git("add", "-A", cwd=base / "other")
+        git("commit", "-qm", "more notes", cwd=base / "other")
+        git("push", "-q", cwd=base / "other")
+        synced.append(process(sync, 1, root) / 1000)
+    out["sync that brings 1,000 notes, s"] = statistics.median(synced)
 
 
 def main() -> int:
@@ -242,12 +268,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--notes", type=int, default=10_000)
     parser.add_argument("--language", choices=["en", "zh"], default="en")
-    parser.add_argument(
-        "--vectors",
-        choices=["none", "random", "real"],
-        default="none",
-        help="random: search alone is measured; real: every passage is embedded (some ten minutes at 10,000)",
-    )
+    parser.add_argument("--engine", choices=["whoosh", "tantivy"], default="whoosh")
+    parser.add_argument("--vectors", choices=["none", "random", "real"], default="none", help="real: minutes at 10,000")
+    parser.add_argument("--no-sync", action="store_true", help="leave out pushing and fetching")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--json", action="store_true", dest="as_json")
     given = parser.parse_args()
@@ -255,15 +278,15 @@ def main() -> int:
         base = Path(folder)
         for name in ("CONFIG", "DATA", "CACHE"):
             os.environ[f"XDG_{name}_HOME"] = str(base / name.lower())
-        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-        os.environ.update(XDG_RUNTIME_DIR=folder, PYTHONPYCACHEPREFIX=str(base / "bytecode"))
+        (base / "run").mkdir(mode=0o700)
         os.environ.update(MDMEM_SERVE="off", PYTHONPATH=str(ROOT), MDMEM_DEVICE="bench", MDMEM_AGENT="bench")
-        out = measure(base, given.notes, given.language, given.vectors, given.runs)
+        os.environ.update(XDG_RUNTIME_DIR=str(base / "run"), HOME=str(base), MDMEM_INDEX_ENGINE=given.engine)
+        out = measure(base, given.notes, given.language, given.vectors, given.runs, not given.no_sync)
     if given.as_json:
-        print(json.dumps(out, indent=1))
+        print(json.dumps(out, indent=1, ensure_ascii=False))
     else:
         for name, value in out.items():
-            print(f"{name:<36} {value:,.1f}" if isinstance(value, float) else f"{name:<36} {value}")
+            print(f"{name:<52} {value:,.1f}" if isinstance(value, float) else f"{name:<52} {value}")
     return 0
 
 
