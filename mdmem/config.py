@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import secrets
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -39,6 +40,12 @@ DEFAULTS: dict[str, Any] = {
     "embedding.api_key_env": "",
     "embedding.threads": 1,
     "index.engine": "whoosh",
+    # The shared index, with engine = "milvus".
+    "index.uri": "",
+    "index.token_env": "",
+    "index.collection": "mdmem",
+    "index.repositories": "",
+    "index.share": "others",
     "llm.backend": "none",
     "llm.base_url": "",
     "llm.model": "",
@@ -60,7 +67,8 @@ DEFAULTS: dict[str, Any] = {
 CHOICES: dict[str, str] = {
     "recall.fusion": "minmax|rrf",
     "recall.decay_window": "off|none|[1-9][0-9]*(h|d|w|mo|y)",
-    "index.engine": "whoosh|tantivy",
+    "index.engine": "whoosh|tantivy|milvus",
+    "index.share": "others|all",
     "llm.backend": "none|off|openai|anthropic|command",
     "embedding.backend": "bundled|onnx|openai|http|none|off",
     "hooks.inject": "on|off|own",
@@ -249,7 +257,7 @@ def write_crash_log(text: str) -> str:
     try:
         folder = data_home() / "log"
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = folder / f"crash-{os.urandom(4).hex()}.txt"
+        path = folder / f"crash-{secrets.token_hex(4)}.txt"
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as stream:
             stream.write(head + text)

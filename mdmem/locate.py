@@ -5,6 +5,7 @@ Hooks pay for this file on every event, so it imports nothing but the standard l
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -53,11 +54,7 @@ class Location:
 
     def _below(self, git_dir: Path) -> Path:
         base = git_dir / "mdmem"
-        if not self.prefix:
-            return base
-        import hashlib  # loads OpenSSL: for a store inside another repository alone
-
-        return base / hashlib.sha256(self.prefix.encode()).hexdigest()[:8]
+        return base / hashlib.sha256(self.prefix.encode()).hexdigest()[:8] if self.prefix else base
 
 
 def find_git(start: Path) -> GitPlace | None:
@@ -119,6 +116,13 @@ def project_name(start: Path) -> str:
         main = place.common_dir.parent if place.common_dir.name == ".git" else place.top
         tail = main.name
     return re.sub(r"[^\w.-]+", "-", tail).strip("-.").lower()
+
+
+def repository_name(location: Location) -> str:
+    """Return the name of a store among those of a shared index: its remote without scheme and user, else its id, else its
+    folder. Clones of one repository have one name."""
+    url = _plain(remote_url(location.git.common_dir))
+    return re.sub(r"^\w+://", "", url) or location.store_id or location.root.name
 
 
 def same_remote(one: str, other: str) -> bool:

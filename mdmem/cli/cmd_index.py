@@ -10,7 +10,7 @@ from mdmem.cli.progress import progress
 
 
 @click.group("index")
-@examples("mdmem index status", "mdmem index refresh", "mdmem index rebuild", "mdmem index verify --json")
+@examples("mdmem index status", "mdmem index refresh", "mdmem index rebuild", "mdmem index verify --json", "mdmem index push")
 def command() -> None:
     """Look at, refresh or rebuild the search index.
 
@@ -81,3 +81,34 @@ def verify(ctx: click.Context, as_json: bool) -> None:
     emit(data, as_json, human)
     if problems:
         ctx.exit(1)
+
+
+@command.command("push")
+@click.option("--all", "everything", is_flag=True, help="Write every note again, also after a rewritten history.")
+@click.option(
+    "--repo", "repos", multiple=True, metavar="URL", help="Push this store (a folder or an address) instead; repeatable."
+)
+@json_option
+@click.pass_context
+@examples("mdmem index push", "mdmem index push --repo git@example.org:team/notes.git --repo ~/vault", "mdmem index push --all")
+def push(ctx: click.Context, everything: bool, repos: tuple[str, ...], as_json: bool) -> None:
+    """Bring the notes of the current commit into the shared index.
+
+    Run it after each merge on the main branch. Only what differs is written; what the commit does not hold is deleted. A push
+    that was cut off is finished by the next one. docs/shared-index.md says how to set it up.
+    """
+    from mdmem.memory.sharing import push_store, store_of
+
+    done = []
+    with progress("Pushing") as tell:
+        for store in [store_of(url) for url in repos] if repos else [open_store(ctx)]:
+            done.append(push_store(store, everything, tell))
+
+    def human() -> None:
+        for one in done:
+            say(one.line())
+
+    emit({"pushed": [one.as_dict() for one in done]}, as_json, human)
+    for one in done:
+        for text in one.notices:
+            note(f"note: {text}")

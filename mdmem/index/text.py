@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
@@ -61,8 +62,6 @@ class TextIndex:
 
     def create(self) -> None:
         """Make it empty, in the place of whatever is there."""
-        import shutil
-
         from mdmem.index import codec
 
         self._forget()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -42,10 +41,7 @@ def recall_many(stores: Sequence[tuple[str, Store]], query: Query) -> Recall:
     if query.explain:
         answer.explained = _explained(found, query, settings)
     if query.budget is not None:
-        answer.context, needed = _context(ranked, names, query)
-        if not answer.context:
-            why = f"none of the passages fits into {query.budget} tokens, the smallest needs {needed}"
-            answer.notices.append(f"the context block is empty: {why if results else 'nothing was found'}")
+        answer.context = _context(ranked, names, query)
     return answer
 
 
@@ -65,16 +61,26 @@ def _gathered(
     notices: list[str] = []
     for name, store in stores:
         try:
-            streams = gather(store, query, vector)
+            several = _streams(store, query, vector)
         except MdmemError as error:
             if len(stores) == 1:
                 raise
             notices.append(f"{name or store.root}: {error}")
             continue
-        notices += [f"{name}: {text}" if name else text for text in streams.notices]
-        found.append(streams)
-        names.append(name)
+        for streams in several:
+            notices += [f"{name}: {text}" if name else text for text in streams.notices]
+            found.append(streams)
+            names.append(name)
     return found, names, notices
+
+
+def _streams(store: Store, query: Query, vector: Any) -> list[Streams]:
+    """Return what a store has, and what the shared index has where one is configured."""
+    if store.config.get("index.engine") != "milvus" or query.as_of is not None or query.query_syntax:
+        return [gather(store, query, vector)]
+    from mdmem.recall.shared import gather_both
+
+    return gather_both(store, query, vector)
 
 
 def _settings(store: Store, query: Query) -> Settings:
@@ -152,9 +158,8 @@ def _explained(found: list[Streams], query: Query, settings: Settings) -> dict[s
     }
 
 
-def _context(ranked: list[Ranked], names: list[str], query: Query) -> tuple[str, int]:
-    """Return the context block, best windows in order of rank, as many of the first `limit` as fit; and, where none does,
-    the tokens that the smallest needs."""
+def _context(ranked: list[Ranked], names: list[str], query: Query) -> str:
+    """Return the context block: best windows in order of rank, as many of the first `limit` as fit."""
     from mdmem.recall.pack import Item, pack
 
     assert query.budget is not None
@@ -163,8 +168,7 @@ def _context(ranked: list[Ranked], names: list[str], query: Query) -> tuple[str,
         hit = _hit(one, names[one.key[0]])
         path = f"{hit.store}: {hit.path}" if hit.store else hit.path
         items.append(Item(hit.id, path, hit.type or hit.kind, hit.title, hit.text, hit.updated, hit.start_line, hit.end_line))
-    text = pack(items, query.budget).text
-    return text, 0 if text else min((pack([item], sys.maxsize).tokens for item in items), default=0)
+    return pack(items, query.budget).text
 
 
 def lexical(query: Query) -> Query:

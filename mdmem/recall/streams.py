@@ -95,7 +95,12 @@ def gather(store: Store, query: Query, vector: Any = None) -> Streams:
     Trouble in one stream is a notice, and what the other one found is returned; trouble in both raises MdmemError."""
     index, notices = _index(store, query)
     if vector is None and query.mode != "keyword":
-        vector = _question(store, query, notices)
+        vector = asked_vector(store, query, notices)
+    return candidates(store, query, index, vector, notices)
+
+
+def candidates(store: Store, query: Query, index: Searchable, vector: Any, notices: list[str]) -> Streams:
+    """Return the candidates of an index that is up to date; see gather."""
     wanted = allowed(store, searched(query.filters), index.catalog)
     found = Streams(store, index, [], notices=notices)
     by_note: dict[int, Candidate] = {}
@@ -123,7 +128,7 @@ def gather(store: Store, query: Query, vector: Any = None) -> Streams:
     return found
 
 
-def _question(store: Store, query: Query, notices: list[str]) -> Any:
+def asked_vector(store: Store, query: Query, notices: list[str]) -> Any:
     """Return the question's vector, or None with a notice; raises MdmemError when meaning alone was asked for."""
     dense = store.index.dense
     vector = dense.question(query.text)

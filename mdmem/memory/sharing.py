@@ -1,0 +1,94 @@
+"""Pushing a store's commit to the shared index: the lease, the order of commits, the vectors that are still to be made."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mdmem.config import data_home
+from mdmem.errors import MdmemError, NotFound, UsageError
+from mdmem.index.milvus import Engine, key_of, target_of
+from mdmem.index.milvus_push import Pushed, push
+from mdmem.locate import repository_name
+from mdmem.locks import FileLock
+from mdmem.repo.lease import acquire, release
+from mdmem.store import Store
+
+if TYPE_CHECKING:
+    from mdmem.index.changes import Tell
+
+TTL = 120.0  # seconds that a lease outlives a writer that was killed
+FILL = 300.0  # seconds of cloning at most
+
+
+def push_store(store: Store, everything: bool = False, tell: Tell | None = None, ttl: float = TTL) -> Pushed:
+    """Make the shared index hold the notes of this store's current commit, and say what was done.
+
+    One writer a repository: a lease at the remote, and a lock on this clone. Raises SharedDown, LeaseHeld, Locked,
+    RefusedState, UsageError when no shared index is configured."""
+    target = target_of(store.config)
+    if target is None:
+        raise UsageError("no shared index is configured", hint="mdmem config set index.engine milvus")
+    rev = store.git.rev("HEAD")
+    if rev is None:
+        raise NotFound("the store has no commit yet", hint="mdmem sync", code="no_revision")
+    # What has no vector gets one first: no lease is held meanwhile.
+    refreshed = store.index.refresh(embed_budget_s=None, progress=tell)
+    repo = repository_name(store.location)
+    lease = f"shared-index:{target.collection}:{key_of(repo)}"
+    holder = f"{store.identity.device}:{key_of(str(store.common_state_dir))}"
+    with FileLock(store.common_state_dir / "index-push.lock", 1.0):
+        moment = store.clock.now()
+        taken = acquire(store.git, lease, holder, ttl, store.clock)
+
+        def keep() -> None:
+            nonlocal moment
+            if (store.clock.now() - moment).total_seconds() > ttl / 3:
+                acquire(store.git, lease, holder, ttl, store.clock)
+                moment = store.clock.now()
+
+        try:
+            engine = Engine(target)
+            try:
+                done = push(store.index, engine, repo, rev, lambda other: _descends(store, other, rev), everything, keep, tell)
+            finally:
+                engine.close()
+        finally:
+            release(store.git, lease, holder, store.clock)
+    done.notices += [*refreshed.notices, *([taken.notice] if taken.notice else []), *store.index.take_notices()]
+    return done
+
+
+def _descends(store: Store, earlier: str, rev: str) -> bool | None:
+    """Return whether `rev` is or comes after `earlier`; False: it comes before it; None: neither, or not known here."""
+    if earlier == rev:
+        return True
+    git = store.git
+    if git.rev(earlier) is None:
+        return None
+    if git.run("merge-base", "--is-ancestor", earlier, rev, check=False, read=True).code == 0:
+        return True
+    return False if git.run("merge-base", "--is-ancestor", rev, earlier, check=False, read=True).code == 0 else None
+
+
+def store_of(url: str, tell: Tell | None = None) -> Store:
+    """Return the store in a folder, or a clone of a URL that is kept for pushing and brought up to its remote.
+
+    Raises NotFound, GitFailed, MdmemError."""
+    if os.path.isdir(url):
+        return Store.open(url)
+    from mdmem.memory.syncing import clone_store
+    from mdmem.repo.git import Git
+
+    folder = data_home() / "shared" / key_of(url)
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        clone_store(url, folder, Path.cwd(), FILL)
+    else:
+        git = Git(folder)
+        git.run("fetch", "--quiet", "--no-tags", "origin", network=True, timeout=FILL)
+        done = git.run("merge", "--ff-only", "--quiet", "@{upstream}", check=False)
+        if done.code:
+            raise MdmemError(f"the kept clone of {url} is not behind its remote", why=done.err.strip(), hint=f"delete {folder}")
+    return Store.open(folder)
