@@ -36,7 +36,7 @@ BUCKETS = 256  # pieces of a repository's list of terms; a question reads those 
 PIECE = 60_000  # characters of a text field, below Milvus's 65,535
 BATCH = 500  # rows sent in one call
 LIMIT = 16_384  # rows that one query may return
-KEYS = 200  # values in one filter
+KEYS = 100  # values in one filter
 SCALARS = ("scope", "kind", "type", "category", "agent", "status", "created", "updated")
 PLAIN_DIMS = 2  # Milvus wants a vector in each collection, also where there is none
 
@@ -112,12 +112,12 @@ def quoted(values: Iterable[str]) -> str:
 
 def squeeze(value: Any) -> str:
     """Return JSON as a short text."""
-    return base64.b85encode(zlib.compress(json.dumps(value, ensure_ascii=False).encode(), 6)).decode()
+    return base64.b64encode(zlib.compress(json.dumps(value, ensure_ascii=False).encode(), 6)).decode()
 
 
 def stretch(text: str) -> Any:
     """Return what was squeezed."""
-    return json.loads(zlib.decompress(base64.b85decode(text)))
+    return json.loads(zlib.decompress(base64.b64decode(text)))
 
 
 class Engine:

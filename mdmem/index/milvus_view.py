@@ -22,6 +22,7 @@ from mdmem.index.text import query_words
 
 Note = tuple[str, str]  # repository and note, as the engine names them
 DATED = 50
+MARGIN = 50  # windows beyond those that are wanted
 _FIELDS = ("repo", "note", "mark", "ord", "row", "meaning")
 
 
@@ -83,7 +84,7 @@ class SharedView:
                 asked[place] = asked.get(place, 0.0) + weight * math.log(1.0 + (count - df + 0.5) / (df + 0.5))
         if asked:
             # More than are wanted: the weights there are of the averages at the time of the push.
-            hits = self.engine.nearest("words", asked, self.condition, 2 * self.pool)
+            hits = self.engine.nearest("words", asked, self.condition, self.pool + MARGIN)
             notes.update({(repo, note): None for repo, note, _ in hits})
         near: list[tuple[str, str, int]] = []
         if vector is not None:
@@ -128,7 +129,7 @@ class SharedView:
         for start in range(0, len(wanted), KEYS):
             part = wanted[start : start + KEYS]
             inside = f"repo in {quoted(sorted({repo for repo, _ in part}))} and note in {quoted(sorted({n for _, n in part}))}"
-            for row in self.engine.rows(self.engine.windows, f"{inside} and ({self.condition})", fields):
+            for row in self.engine.few(self.engine.windows, f"{inside} and ({self.condition})", fields):
                 key = (row["repo"], row["note"])
                 if key in chosen:
                     found.setdefault(key, {}).setdefault(row["mark"], {})[int(row["ord"])] = row

@@ -85,7 +85,7 @@ def _states(engine: Engine, store: Store, everything: bool) -> dict[str, dict[st
     patterns = [part.strip() for part in str(store.config.get("index.repositories")).split(",") if part.strip()]
     own = repository_name(store.location)
     found = {}
-    for row in engine.rows(engine.state, 'pk like "%:commit"', ["blob"]):
+    for row in engine.few(engine.state, 'pk like "%:commit"', ["blob"]):
         state = stretch(row["blob"])
         repo = str(state["repo"])
         wanted = not patterns or any(fnmatchcase(repo, pattern) for pattern in patterns)
