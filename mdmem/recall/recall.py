@@ -59,9 +59,17 @@ def _gathered(
     found: list[Streams] = []
     names: list[str] = []
     notices: list[str] = []
-    for name, store in stores:
+    first = stores[0][1]
+    # The shared index is asked once, beside the first store.
+    engine = first.config.get("index.engine") == "milvus" and query.as_of is None and not query.query_syntax
+    for number, (name, store) in enumerate(stores):
         try:
-            several = _streams(store, query, vector)
+            if engine and number == 0:
+                from mdmem.recall.shared import gather_both
+
+                several = gather_both(store, query, vector, [other for _, other in stores[1:]])
+            else:
+                several = [gather(store, query, vector)]
         except MdmemError as error:
             if len(stores) == 1:
                 raise
@@ -72,15 +80,6 @@ def _gathered(
             found.append(streams)
             names.append(name)
     return found, names, notices
-
-
-def _streams(store: Store, query: Query, vector: Any) -> list[Streams]:
-    """Return what a store has, and what the shared index has where one is configured."""
-    if store.config.get("index.engine") != "milvus" or query.as_of is not None or query.query_syntax:
-        return [gather(store, query, vector)]
-    from mdmem.recall.shared import gather_both
-
-    return gather_both(store, query, vector)
 
 
 def _settings(store: Store, query: Query) -> Settings:

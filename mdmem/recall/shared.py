@@ -4,6 +4,7 @@ is down."""
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +26,10 @@ _FIELDS = {"kinds": "kind", "types": "type", "categories": "category", "agents":
 _open: dict[Target, Engine] = {}
 
 
-def gather_both(store: Store, query: Query, vector: Any = None) -> list[Streams]:
+def gather_both(store: Store, query: Query, vector: Any = None, beside: Sequence[Store] = ()) -> list[Streams]:
     """Return what this store has locally and what the shared index has of other repositories, or all of it from there
-    (`index.share = all`). When the engine cannot be asked: the local index alone, with a notice."""
+    (`index.share = all`). The stores `beside` answer for themselves. When the engine cannot be asked: the local index
+    alone, with a notice."""
     notices: list[str] = []
     if vector is None and query.mode != "keyword":
         vector = asked_vector(store, query, notices)
@@ -35,7 +37,10 @@ def gather_both(store: Store, query: Query, vector: Any = None) -> list[Streams]
     try:
         target = target_of(store.config)
         assert target is not None
-        shared = _ask(store, query, vector, target, everything, notices)
+        # One that cannot be opened has no location.
+        local_too = [place for one in beside if (place := getattr(one, "location", None)) is not None]
+        apart = {repository_name(place) for place in local_too}
+        shared = _ask(store, query, vector, target, everything, apart, notices)
     except SharedDown as error:
         why = f" ({error.why})" if error.why else ""
         local = gather(store, query, vector)
@@ -44,14 +49,16 @@ def gather_both(store: Store, query: Query, vector: Any = None) -> list[Streams]
     return [shared] if everything else [gather(store, query, vector), shared]
 
 
-def _ask(store: Store, query: Query, vector: Any, target: Target, everything: bool, notices: list[str]) -> Streams:
+def _ask(
+    store: Store, query: Query, vector: Any, target: Target, everything: bool, apart: set[str], notices: list[str]
+) -> Streams:
     engine = _open.get(target) or Engine(target)
     if "://" in target.uri:
         _open[target] = engine
     try:
         if not engine.there():
             raise SharedDown("nothing was pushed to the shared index yet", hint="mdmem index push")
-        states = _states(engine, store, everything)
+        states = _states(engine, store, apart if everything else {*apart, repository_name(store.location)})
         if everything and not states:
             raise SharedDown("the shared index holds none of these repositories")
         mine = store.index.dense.loaded
@@ -80,16 +87,15 @@ def _days(store: Store, query: Query) -> list[tuple[str, str]]:
     return [(one.first.isoformat(), one.last.isoformat()) for one in named if one.days <= 31 and not one.any_year]
 
 
-def _states(engine: Engine, store: Store, everything: bool) -> dict[str, dict[str, Any]]:
-    """Return {repository: what was recorded of it} of the repositories to ask."""
+def _states(engine: Engine, store: Store, apart: set[str]) -> dict[str, dict[str, Any]]:
+    """Return {repository: what was recorded of it} of the repositories to ask: all that are configured but those `apart`."""
     patterns = [part.strip() for part in str(store.config.get("index.repositories")).split(",") if part.strip()]
-    own = repository_name(store.location)
     found = {}
     for row in engine.few(engine.state, 'pk like "%:commit"', ["blob"]):
         state = stretch(row["blob"])
         repo = str(state["repo"])
         wanted = not patterns or any(fnmatchcase(repo, pattern) for pattern in patterns)
-        if wanted and (everything or repo != own):
+        if wanted and repo not in apart:
             found[repo] = state
     return found
 
