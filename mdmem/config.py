@@ -27,7 +27,7 @@ DEFAULTS: dict[str, Any] = {
     "recall.fusion": "minmax",
     "recall.bm25_weight": 0.45,
     "recall.decay_window": "45d",
-    "recall.graph": False,
+    "recall.graph": True,
     "embedding.backend": "bundled",
     "embedding.path": "",
     "embedding.base_url": "",

@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 
+def typed(*words: object) -> str:
+    """Return a command as a person can paste it into a shell: words with spaces or quotes are quoted."""
+    import shlex
+
+    return shlex.join(str(word) for word in words)
+
+
 class MdmemError(Exception):
     """A known failure. `code` is stable, `exit_code` is the process's, `hint` the next command."""
 

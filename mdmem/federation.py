@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mdmem.errors import MdmemError, NotFound, Refused
+from mdmem.errors import MdmemError, NotFound, Refused, typed
 from mdmem.store import Store
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ def searched(store: Store, names: tuple[str, ...] = ()) -> list[tuple[str, Store
             store.notices.append(f"the store {entry.name} was left out: {error}")
             continue
         if not other.trusted:
-            store.notices.append(f"the store {entry.name} was left out: it is not trusted (mdmem -C {entry.path} trust)")
+            trusting = typed("mdmem", "-C", entry.path, "trust")
+            store.notices.append(f"the store {entry.name} was left out: it is not trusted ({trusting})")
             continue
         if all(other.root != known_store.root for _, known_store in out):
             out.append((entry.name, other))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mdmem.config import data_home, load_config, read_toml
-from mdmem.errors import MdmemError, NotFound, Refused
+from mdmem.errors import MdmemError, NotFound, Refused, typed
 
 SETTINGS = ".mdmem.toml"
 OWNED = ("memories", "entities", "sessions", "tasks", "messages", "agents", "claude")
@@ -228,7 +228,7 @@ def at(root: Path) -> Location:
     table = table if isinstance(table, dict) else {}
     place = find_git(root)
     if place is None:
-        raise NotFound(f"{root} is not inside a git repository", hint=f"mdmem init {root}", code="no_git")
+        raise NotFound(f"{root} is not inside a git repository", hint=typed("mdmem", "init", root), code="no_git")
     prefix = "" if root == place.top else root.relative_to(place.top).as_posix()
     mode = "embedded" if prefix or table.get("mode") == "embedded" else "dedicated"
     store_id = str(table.get("id", ""))
@@ -254,7 +254,7 @@ def find(directory: str | os.PathLike[str] | None = None, cwd: Path | None = Non
         root = _upwards(start)
         if root is None:
             why = f"no {SETTINGS} in it or above"
-            raise NotFound(f"no store at {named}", why, hint=f"mdmem init {named}", code="no_store")
+            raise NotFound(f"no store at {named}", why, hint=typed("mdmem", "init", named), code="no_store")
         return at(root)
     start = Path(os.path.realpath(cwd or Path.cwd()))
     root = _upwards(start)
@@ -274,7 +274,7 @@ def find(directory: str | os.PathLike[str] | None = None, cwd: Path | None = Non
             found = at(chosen)
             if near is not None and near.root != found.root:
                 passed = f"the store at {near.root} is not trusted and was passed over"
-                found.notices.append(f"{passed} (mdmem -C {near.root} trust)")
+                found.notices.append(f"{passed} ({typed('mdmem', '-C', near.root, 'trust')})")
             return found
     if near is not None:
         return near

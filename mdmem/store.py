@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdmem.clock import Clock, SystemClock
 from mdmem.config import Config, data_home, load_config
-from mdmem.errors import Refused
+from mdmem.errors import Refused, typed
 from mdmem.identity import Identity, who
 from mdmem.locate import OWNED, Location, find, project_name
 
@@ -135,6 +135,6 @@ def untrusted(location: Location) -> Refused:
     return Refused(
         f"the store at {location.root} is not trusted",
         why="mdmem on this machine neither made nor cloned it, so it is only read",
-        hint=f"look at it, then: mdmem -C {location.root} trust",
+        hint="look at it, then: " + typed("mdmem", "-C", location.root, "trust"),
         code="untrusted",
     )

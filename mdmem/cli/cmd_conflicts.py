@@ -6,6 +6,7 @@ import click
 
 from mdmem.cli.opening import examples, open_store
 from mdmem.cli.output import clean, emit, json_option, note, say
+from mdmem.errors import typed
 
 
 def _shown(text: str, limit: int = 400) -> str:
@@ -36,7 +37,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
                     say(f"    {version['number']}  {origin}" if origin else f"    {version['number']}")
                     for line in text.splitlines():
                         say(f"       | {line}")
-            say(f"  settle it: mdmem resolve {clean(row['id'] or row['path'])} --keep 1|2|both")
+            say(f"  settle it: {clean(typed('mdmem', 'resolve', row['id'] or row['path']))} --keep 1|2|both")
         if not rows:
             say("No conflicts.")
 

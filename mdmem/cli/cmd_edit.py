@@ -11,7 +11,7 @@ import click
 
 from mdmem.cli.opening import examples, open_store
 from mdmem.cli.output import clean, emit, json_option, note, say
-from mdmem.errors import MdmemError, UsageError
+from mdmem.errors import MdmemError, UsageError, typed
 
 
 def editor() -> list[str]:
@@ -65,7 +65,8 @@ def command(ctx: click.Context, reference: str, lease: bool, as_json: bool) -> N
     except OSError as error:
         raise MdmemError(f"cannot start {words[0]}", why=error.strerror or "", hint="export EDITOR=nano") from error
     if code != 0:
-        raise MdmemError(f"the editor ended with exit code {code}; nothing was committed", hint=f"mdmem edit {reference}")
+        again = typed("mdmem", "edit", reference)
+        raise MdmemError(f"the editor ended with exit code {code}; nothing was committed", hint=again)
     after = folder.read(before.path)
     changed = after.sha != before.sha
     problems = validate(after) if changed else []

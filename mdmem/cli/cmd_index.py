@@ -24,7 +24,11 @@ def command() -> None:
 @examples("mdmem index status", "mdmem index status --json")
 def status(ctx: click.Context, as_json: bool) -> None:
     """Say what the index holds and what still waits for a vector."""
-    data = open_store(ctx).index.status()
+    from mdmem.recall.select import agent_scopes, hidden
+
+    store = open_store(ctx)
+    store.index.refresh(embed_budget_s=0.0)
+    data = store.index.status(hidden(store) if agent_scopes(store) is not None else None)
 
     def human() -> None:
         for key, value in data.items():
@@ -70,7 +74,11 @@ def rebuild(ctx: click.Context, part: str, as_json: bool) -> None:
 @examples("mdmem index verify", "mdmem index verify --json")
 def verify(ctx: click.Context, as_json: bool) -> None:
     """Compare the index with the files; exit code 1 when they differ."""
-    problems = open_store(ctx).index.verify()
+    from mdmem.recall.select import hidden
+
+    store = open_store(ctx)
+    store.index.refresh(embed_budget_s=0.0)
+    problems = store.index.verify(hidden(store))
     data = {"problems": problems, "ok": not problems}
 
     def human() -> None:

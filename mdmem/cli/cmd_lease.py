@@ -94,12 +94,16 @@ def release(ctx: click.Context, reference: str, as_json: bool) -> None:
 @examples("mdmem lease list", "mdmem lease list --json")
 def list_(ctx: click.Context, as_json: bool) -> None:
     """List the leases as of the last sync; nothing is fetched."""
+    from mdmem.recall.select import unreadable
     from mdmem.repo import lease
 
     store = open_store(ctx)
     now = store.clock.now()
     rows: list[dict[str, Any]] = []
+    closed = unreadable(store)
     for entry in sorted(lease.observe(store.git, store.clock).values(), key=lambda entry: entry.id):
+        if entry.id in closed:
+            continue
         rows.append({**entry.as_dict(now), "mine": entry.holder == str(store.identity)})
 
     def human() -> None:

@@ -58,17 +58,21 @@ def command(
 
 
 def _store(ctx: click.Context, what: str, unread: list[str]) -> list[Hit]:
+    from mdmem.recall.select import nameable
     from mdmem.repo.scan import scan_history, scan_staged, scan_unpushed
 
     store = open_store(ctx)
     wanted = _ours(store)
+    if what == "pre-push":
+        # Guards what leaves this machine, whoever pushes: nothing is left out of it.
+        return _pushed(store, wanted)
     if what == "staged":
         return scan_staged(store.git, wanted)
+    may_name = nameable(store)
+    wanted = _and(wanted, lambda path: may_name(store.from_git(path) or path))
     if what == "unpushed":
         return scan_unpushed(store.git, wanted=wanted)
-    if what == "pre-push":
-        return _pushed(store, wanted)
-    found = _notes(store, unread)
+    found = _notes(store, unread, may_name)
     if what == "history":
         known = {(hit.path, hit.line, hit.kind) for hit in found}
         found += [hit for hit in scan_history(store.git, wanted) if (hit.path, hit.line, hit.kind) not in known]
@@ -87,11 +91,17 @@ def _ours(store: Store) -> Wanted | None:
     return wanted
 
 
-def _notes(store: Store, unread: list[str]) -> list[Hit]:
+def _and(ours: Wanted | None, also: Wanted) -> Wanted:
+    return also if ours is None else lambda path: ours(path) and also(path)
+
+
+def _notes(store: Store, unread: list[str], may_name: Wanted) -> list[Hit]:
     from mdmem.repo.scan import scan_bytes
 
     found = []
     for stat in store.folder.scan():
+        if not may_name(stat.path):
+            continue
         try:
             found += scan_bytes(store.to_git(stat.path), store.folder.read_bytes(stat.path))
         except (MdmemError, OSError) as error:

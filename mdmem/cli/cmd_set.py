@@ -6,7 +6,7 @@ import click
 
 from mdmem.cli.opening import examples, open_store
 from mdmem.cli.output import clean, emit, json_option, note, say
-from mdmem.errors import UsageError
+from mdmem.errors import UsageError, typed
 
 
 def _pairs(words: tuple[str, ...], what: str) -> dict[str, str]:
@@ -58,7 +58,7 @@ def command(
     store = open_store(ctx, need="write")
     values = _pairs(assignments, "a field and its value")
     if not (values or add or remove or unset):
-        raise UsageError("nothing to change", hint=f"mdmem set {reference} priority=high")
+        raise UsageError("nothing to change", hint=typed("mdmem", "set", reference, "priority=high"))
     result = set_fields(store, reference, values, _lists(add, "an addition"), _lists(remove, "a removal"), unset)
 
     def human() -> None:

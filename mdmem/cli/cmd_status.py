@@ -24,7 +24,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
         kinds = ", ".join(f"{count} {kind}" for kind, count in data["notes"].items()) or "none yet"
         say(f"notes      {kinds}")
         index = data["index"]
-        waiting = index.get("pending_vectors", 0)
+        waiting = index.get("waiting_for_vectors", 0)
         say(
             f"index      {index.get('notes', 0)} notes, {index.get('windows', 0)} windows"
             + (f", {waiting} wait for a vector" if waiting else "")

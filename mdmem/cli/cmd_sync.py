@@ -54,6 +54,11 @@ def command(
     if store.mode == "embedded":
         options = embedded_options(options, commit, push and not no_push)
     result = sync_store(store, options)
+    if not dry_run:
+        from mdmem.team import claims, work
+
+        lost = claims.lost(store, work.all_of(store, "task"))
+        result.notices += [f"your claim on {row['title']!r} is now {row['holder']}'s" for row in lost]
 
     def human() -> None:
         say(sentence(result.as_dict()))

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 from mdmem.doctor.finding import ERROR, NOTE, OK, WARNING, Finding, Look
-from mdmem.errors import MdmemError
+from mdmem.errors import MdmemError, typed
 
 OLDEST = (2, 38)
 SHOWN = 5
@@ -44,7 +44,7 @@ def locks(look: Look) -> Iterator[Finding]:
             continue
         if age > 60:
             text = f"{path} is {int(age // 60)} minutes old: a git that died may have left it"
-            yield Finding("git-lock", WARNING, text, f"when no git runs here: rm '{path}'")
+            yield Finding("git-lock", WARNING, text, "when no git runs here: " + typed("rm", path))
 
 
 def driver(look: Look) -> Iterator[Finding]:
@@ -82,30 +82,35 @@ def attributes(look: Look) -> Iterator[Finding]:
         lines = []
     missing = [line for line in attribute_lines(look.store.mode) if line not in lines]
     if missing:
-        yield Finding("attributes", WARNING, f"{ATTRIBUTES} lacks: {missing[0]}", f"mdmem init {look.store.root}")
+        yield Finding("attributes", WARNING, f"{ATTRIBUTES} lacks: {missing[0]}", typed("mdmem", "init", look.store.root))
 
 
 def ignored(look: Look) -> Iterator[Finding]:
     """No ignore rule hides a note from git."""
+    from mdmem.recall.select import nameable
     from mdmem.repo.commit import ignored_paths
 
     store = look.store
-    paths = [store.to_git(found.path) for found in store.folder.scan()]
+    may_name = nameable(store)
+    paths = [store.to_git(found.path) for found in store.folder.scan() if may_name(found.path)]
     hidden = sorted(ignored_paths(store.git, paths))
     if hidden:
         names = ", ".join(hidden[:SHOWN]) + (" …" if len(hidden) > SHOWN else "")
         text = f"{len(hidden)} notes are ignored by git and reach no other machine: {names}"
-        yield Finding("ignored-notes", ERROR, text, f"git -C '{store.root}' check-ignore -v '{hidden[0]}'")
+        yield Finding("ignored-notes", ERROR, text, typed("git", "-C", store.root, "check-ignore", "-v", hidden[0]))
 
 
 def untracked(look: Look) -> Iterator[Finding]:
     """No note that git once tracked was taken out of it while its file stays."""
+    from mdmem.recall.select import nameable
     from mdmem.repo.commit import pending
     from mdmem.repo.history import log_of
 
     store = look.store
     roots = tuple(store.to_git(folder).rstrip("/") for folder in store.owned)
+    may_name = nameable(store)
     new = [found.path for found in pending(store.git, roots) if found.kind == "new"]
+    new = [path for path in new if may_name(store.from_git(path) or path)]
     gone = [path for path in new[:200] if log_of(store.git, path, limit=1)]
     if gone:
         names = ", ".join(gone[:SHOWN]) + (" …" if len(gone) > SHOWN else "")
@@ -134,11 +139,13 @@ def remote(look: Look) -> Iterator[Finding]:
 
 def waiting(look: Look) -> Iterator[Finding]:
     """What waits for a commit or a push."""
+    from mdmem.recall.select import nameable
     from mdmem.repo.commit import remembered
     from mdmem.repo.history import unpushed_count
 
     store = look.store
-    left = remembered(store.git)
+    may_name = nameable(store)
+    left = [path for path in remembered(store.git) if may_name(store.from_git(path) or path)]
     if left:
         yield Finding("uncommitted", WARNING, f"{len(left)} saved notes wait for a commit", "mdmem sync")
     count = unpushed_count(store.git)
@@ -156,18 +163,21 @@ def stash(look: Look) -> Iterator[Finding]:
         text = f"{len(found)} entries in git's stash: {found[0]}"
         if marked:
             text += f"; and git's markers stand in {marked[0]}: an autostash did not fit"
-        yield Finding("stash", WARNING if marked else NOTE, text, f"git -C '{look.store.root}' stash show -p")
+        yield Finding("stash", WARNING if marked else NOTE, text, typed("git", "-C", look.store.root, "stash", "show", "-p"))
 
 
 def secrets(look: Look) -> Iterator[Finding]:
     """No secret stands in what would be pushed (with --deep: in the whole history)."""
+    from mdmem.recall.select import nameable
     from mdmem.repo.scan import scan_history, scan_unpushed
 
     store = look.store
     if store.git.rev("HEAD") is None:
         return
     try:
+        may_name = nameable(store)
         hits = scan_history(store.git) if look.deep else scan_unpushed(store.git)
+        hits = [hit for hit in hits if may_name(store.from_git(hit.path) or hit.path)]
     except MdmemError as error:
         yield Finding("secrets", WARNING, f"could not look for secrets: {error}", "mdmem scan-secrets --history")
         return

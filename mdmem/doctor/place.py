@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from mdmem.clock import read_stamp
 from mdmem.doctor.finding import ERROR, NOTE, OK, WARNING, Finding, Look
-from mdmem.errors import MdmemError
+from mdmem.errors import MdmemError, typed
 
 LITTLE = 200 * 1024 * 1024  # bytes of free disk below which it is said
 SKEW = timedelta(minutes=10)
@@ -19,7 +19,7 @@ def trusted(look: Look) -> Iterator[Finding]:
     """The store is trusted here, and knows its id."""
     store = look.store
     if not store.trusted:
-        command = f"mdmem -C '{store.root}' trust"
+        command = typed("mdmem", "-C", store.root, "trust")
         yield Finding("trust", WARNING, "the store is not trusted on this machine: it is only read", command)
     elif not store.location.store_id:
         yield Finding("trust", WARNING, ".mdmem.toml has no store id", "mdmem trust")
@@ -59,7 +59,7 @@ def embedded(look: Look) -> Iterator[Finding]:
         names = [line.partition("\t")[2] for line in listed if line.startswith(mode)]
         if names:
             text = f"{len(names)} {word} in the repository, which mdmem does not follow: {names[0]}"
-            yield Finding(code, NOTE, text, f"git -C '{look.store.root}' ls-files -s")
+            yield Finding(code, NOTE, text, typed("git", "-C", look.store.root, "ls-files", "-s"))
     paths = {line.partition("\t")[2] for line in listed}
     heads = [path[: -len("HEAD")] for path in paths if path.endswith("/HEAD")]
     for folder in heads:
@@ -77,8 +77,12 @@ def disk(look: Look) -> Iterator[Finding]:
 
 def clock(look: Look) -> Iterator[Finding]:
     """No note is dated in the future, which would make it win over newer ones."""
+    from mdmem.recall.select import nameable
+
     now = look.store.clock.now()
     rows = look.store.index.catalog.rows("SELECT path, updated FROM notes WHERE folder = '' ORDER BY updated DESC LIMIT 20")
+    may_name = nameable(look.store)
+    rows = [row for row in rows if may_name(row["path"])]
     late = [row["path"] for row in rows if (moment := read_stamp(row["updated"] or "")) and moment > now + SKEW]
     if late:
         text = f"{len(late)} notes are dated in the future, such as {late[0]}: this machine's clock or another's is wrong"
@@ -87,10 +91,15 @@ def clock(look: Look) -> Iterator[Finding]:
 
 def index(look: Look) -> Iterator[Finding]:
     """The index agrees with the files."""
+    from mdmem.recall.select import agent_scopes, hidden
+
     store = look.store
+    restricted = agent_scopes(store) is not None
+    closed: frozenset[int] = frozenset()
     try:
         store.index.refresh(embed_budget_s=0.0)
-        wrong = store.index.verify()
+        closed = hidden(store)
+        wrong = store.index.verify(closed)
     except MdmemError as error:
         wrong = [str(error)]
     if wrong:
@@ -102,7 +111,7 @@ def index(look: Look) -> Iterator[Finding]:
 
         yield Finding("index", WARNING, f"the index does not agree with the files: {wrong[0]}", "mdmem index rebuild", mend)
     else:
-        waiting = int(store.index.status().get("waiting_for_vectors", 0))
+        waiting = int(store.index.status(closed if restricted else None).get("waiting_for_vectors", 0))
         yield Finding("index", OK, "the index agrees with the files")
         if waiting:
             yield Finding("vectors", NOTE, f"{waiting} passages wait for a vector", "mdmem index refresh")

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from mdmem.clock import parse_time, read_stamp, stamp
-from mdmem.errors import NotFound, UsageError
+from mdmem.errors import NotFound, UsageError, typed
 from mdmem.graph.nodes import ENDED, THINGS, WAITING, ready
 from mdmem.graph.states import State, states, tree
 from mdmem.recall.select import agent_scopes, unreadable
@@ -110,7 +110,7 @@ def diff(
     ready(store)
     first, last = end_of(store, start, last=False), end_of(store, end, last=True)
     if first.moment > last.moment:
-        raise UsageError(f"{start} lies after {end}", hint=f"mdmem graph diff {end} {start}")
+        raise UsageError(f"{start} lies after {end}", hint=typed("mdmem", "graph", "diff", end, start))
     out = Diff(first, last)
     patterns = agent_scopes(store)
     hidden = unreadable(store)

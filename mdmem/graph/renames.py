@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mdmem.errors import MdmemError
+from mdmem.errors import MdmemError, typed
 from mdmem.index.edges import last_part, target_key
 from mdmem.notes.names import fold
 
@@ -142,6 +142,6 @@ def gone_from_disk(store: Store, found: dict[int, sqlite3.Row], gone: list[tuple
     for path, identity, blob in left:
         note = load(path, data[blob])
         if may_read(note.scope, patterns):
-            do = f"git checkout -- {store.to_git(path)}, or commit its end: mdmem sync"
+            do = typed("git", "checkout", "--", store.to_git(path)) + ", or commit its end: mdmem sync"
             out.append({"id": identity, "path": path, "title": note.title, "do": do})
     return out

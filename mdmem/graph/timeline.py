@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdmem.errors import MdmemError
 from mdmem.graph.nodes import brief, name_of, ready, rows_of
-from mdmem.recall.select import agent_scopes, may_read, note_by
+from mdmem.recall.select import agent_scopes, may_read, note_by, showable_revs
 
 if TYPE_CHECKING:
     import sqlite3
@@ -55,6 +55,7 @@ def _commits(store: Store, row: sqlite3.Row) -> list[dict[str, Any]]:
             read = list(blobs.many(f"{change.rev}:{change.path}" for change in log))
     except MdmemError:
         return []
+    shown = showable_revs(store, [change.rev for change in log])
     notes = [load(change.path, data) if data is not None else None for change, data in zip(log, read)]
     out = []
     for place, (change, note) in enumerate(zip(log, notes)):
@@ -69,7 +70,7 @@ def _commits(store: Store, row: sqlite3.Row) -> list[dict[str, Any]]:
             "event": {"A": "created", "D": "deleted", "R": "renamed"}.get(change.status, "changed"),
             "who": f"{agent}@{device}" if agent else change.author,
             "session": change.trailers.get("Mdmem-Session", ""),
-            "subject": change.subject,
+            "subject": change.subject if change.rev in shown else "",
             "rev": change.rev,
             "changes": differences(before, note),
         }

@@ -63,7 +63,7 @@ def _context(place: Place, payload: dict[str, Any]) -> dict[str, Any]:
     from mdmem.memory.context import Viewer, session_context
 
     who = (place.scope, place.agent, place.device)
-    viewer = Viewer(place.root, place.state, *who, place.owned, _recent(place), place.patterns)
+    viewer = Viewer(place.root, place.state, *who, place.owned, _recent(place), place.patterns, _claims(place))
     moment = datetime.fromtimestamp(now(), timezone.utc)
     budget = place.settings["token_budget"]
     given = seen.seen(place, session)
@@ -72,6 +72,18 @@ def _context(place: Place, payload: dict[str, Any]) -> dict[str, Any]:
     inside: dict[str, Any] = {"additionalContext": block.text} if block.text else {}
     watched = _watched(place, block.total, [quote.path for quote in block.kept])
     return {**inside, "watchPaths": watched} if watched else inside
+
+
+def _claims(place: Place) -> dict[str, str]:
+    """Return {task id: claim} of what this device claimed."""
+    import json
+
+    try:
+        with open(os.path.join(place.common, "claims.json"), "rb") as stream:
+            data = json.loads(stream.read(1 << 20))
+    except (OSError, ValueError):
+        return {}
+    return {str(task): str(claim) for task, claim in data.items()} if isinstance(data, dict) else {}
 
 
 def _watched(place: Place, total: int, given: list[str]) -> list[str]:

@@ -53,7 +53,7 @@ class View:
             with self.catalog.writing() as connection:
                 for column in ("created", "updated"):
                     connection.execute(f"UPDATE notes SET {column} = ? WHERE {column} > ?", (stamp(moment), stamp(moment)))
-        self._corpus: Corpus | None = None
+        self._corpus: tuple[frozenset[int], Corpus] | None = None
 
     def _add(self, paths: list[str]) -> list[int]:
         """Parse what differs, and look up again the edges whose targets came or went; returns the new rowids."""
@@ -77,31 +77,38 @@ class View:
         """Tell whether the index still is what this view was made from."""
         return self._changes == self.index.catalog.changed()
 
-    def corpus(self) -> Corpus:
-        """Return the windows of the commit as one searchable corpus."""
-        if self._corpus is None:
+    def corpus(self, without: frozenset[int] = frozenset()) -> Corpus:
+        """Return the windows of the commit as one searchable corpus; `without`: see Index.corpus."""
+        if self._corpus is None or self._corpus[0] != without:
             waiting, rows = overlay(self.index.catalog)
-            fresh = [row for row in rows if row.note not in self.hidden]
-            fresh += self.catalog.read(lambda connection: text_rows(connection, self._fresh))
-            self._corpus = self.index.text.corpus(self.hidden | set(waiting), fresh)
-        return self._corpus
+            fresh = [row for row in rows if row.note not in self.hidden and row.note not in without]
+            new = [note for note in self._fresh if note not in without]
+            fresh += self.catalog.read(lambda connection: text_rows(connection, new))
+            self._corpus = without, self.index.text.corpus(self.hidden | set(waiting) | without, fresh)
+        return self._corpus[1]
 
     def text_hits(
-        self, query: str | Sequence[tuple[str, float]], allowed: Collection[int] | None = None, limit: int = 50
+        self,
+        query: str | Sequence[tuple[str, float]],
+        allowed: Collection[int] | None = None,
+        limit: int = 50,
+        without: frozenset[int] = frozenset(),
     ) -> TextHits:
         """Return the best windows by BM25F; see Index.text_hits."""
         words = query_words(query) if isinstance(query, str) else list(query)
-        return self.index.text.search(self.corpus(), words, allowed, limit)
+        return self.index.text.search(self.corpus(without), words, allowed, limit)
 
     def text_search(self, query: str, allowed: Collection[int] | None = None, limit: int = 50) -> list[tuple[int, float]]:
         """Return (window rowid, BM25F score), best first."""
         return [(hit.window, hit.score) for hit in self.text_hits(query, allowed, limit).hits]
 
-    def syntax_hits(self, query: str, allowed: Collection[int] | None = None, limit: int = 50) -> TextHits:
+    def syntax_hits(
+        self, query: str, allowed: Collection[int] | None = None, limit: int = 50, without: frozenset[int] = frozenset()
+    ) -> TextHits:
         """Return the windows that a query in Whoosh's language fits. Raises UsageError."""
         from mdmem.index.syntax import search
 
-        return search(self, query, allowed, limit)
+        return search(self, query, allowed, limit, without)
 
     def vector_search(self, query: Any, allowed: Collection[int] | None = None, limit: int = 50) -> list[tuple[int, float]]:
         """Return (window rowid, cosine), best first; windows that were never embedded are not among them."""

@@ -6,9 +6,9 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 from mdmem.errors import MdmemError
-from mdmem.index.catalog import CatalogDamaged
+from mdmem.index.catalog import CatalogDamaged, listed
 from mdmem.index.changes import source_for
-from mdmem.index.flush import overlay, queued, text_rows
+from mdmem.index.flush import overlay, text_rows
 from mdmem.index.rows import row_of
 from mdmem.index.segment import Segment, memory
 from mdmem.index.text import TextIndexDamaged
@@ -20,21 +20,37 @@ if TYPE_CHECKING:
 SHOWN = 50  # differences listed one by one
 
 
-def status(index: Index) -> dict[str, Any]:
-    """Return the figures of `mdmem index status`."""
+def status(index: Index, without: frozenset[int] | None = None) -> dict[str, Any]:
+    """Return the figures of `mdmem index status`.
+
+    `without`: notes that are not there for whoever asks (None: he may see all). They are counted nowhere, and what counts for
+    the index as a whole (segments, vectors, bytes) is then left out."""
     catalog = index.catalog
+    gone = listed(without or ())
+
+    def count(table: str, column: str, where: str = "1") -> Any:
+        sql = f"SELECT count(*) FROM {table} WHERE ({where}) AND ({column} IS NULL OR {column} NOT IN "
+        return catalog.value(sql + "(SELECT value FROM json_each(?)))", (gone,))
+
+    def by(column: str) -> dict[str, int]:
+        sql = f"SELECT {column}, count(*) FROM notes WHERE rowid NOT IN (SELECT value FROM json_each(?)) GROUP BY 1 ORDER BY 1"
+        return {row[0]: row[1] for row in catalog.rows(sql, (gone,))}
+
     out: dict[str, Any] = {
-        "notes": catalog.value("SELECT count(*) FROM notes"),
-        "windows": catalog.value("SELECT count(*) FROM windows"),
-        "edges": catalog.value("SELECT count(*) FROM edges"),
-        "broken_edges": catalog.value("SELECT count(*) FROM edges WHERE state != 'ok'"),
-        "states": {row[0]: row[1] for row in catalog.rows("SELECT state, count(*) FROM notes GROUP BY state ORDER BY state")},
-        "folders": {
-            row[0]: row[1] for row in catalog.rows("SELECT folder, count(*) FROM notes GROUP BY folder ORDER BY folder")
-        },
-        "problems": catalog.value("SELECT count(*) FROM problems"),
-        "waiting_for_words": queued(catalog)[0],
+        "notes": count("notes", "rowid"),
+        "windows": count("windows", "note"),
+        "edges": count("edges", "src"),
+        "broken_edges": count("edges", "src", "state != 'ok'"),
+        "states": by("state"),
+        "folders": by("folder"),
+        "problems": count("problems", "note", "1" if without is None else "note IS NOT NULL"),
+        "waiting_for_words": count("text_queue", "note"),
     }
+    if without is not None:
+        # An edge to a note that is not there dangles.
+        broken = "state = 'ok' AND dst IN (SELECT value FROM json_each(?)) AND src NOT IN (SELECT value FROM json_each(?))"
+        out["broken_edges"] += catalog.value(f"SELECT count(*) FROM edges WHERE {broken}", (gone, gone))
+        return out
     health = index.text.health()
     out["engine"] = health.engine
     if health.trouble:
@@ -55,16 +71,18 @@ def status(index: Index) -> dict[str, Any]:
     return out
 
 
-def verify(index: Index) -> list[str]:
-    """Return the differences between files, catalog, text index and vectors, one line each."""
+def verify(index: Index, without: frozenset[int] = frozenset()) -> list[str]:
+    """Return the differences between files, catalog, text index and vectors, one line each.
+
+    `without`: notes that are not there for whoever asks; nothing is said of them."""
     index.refresh(embed_budget_s=0.0)
     index.take_notices()
     found = _catalog_itself(index)
     if found:
         return found
-    found += _files(index)
+    found += _files(index, without)
     try:
-        found += _words(index)
+        found += _words(index, without)
     except TextIndexDamaged as error:
         found.append(str(error))
     try:
@@ -86,10 +104,12 @@ def _catalog_itself(index: Index) -> list[str]:
     return [f"catalog: {row[0]}" for row in rows if row[0] != "ok"]
 
 
-def _files(index: Index) -> list[str]:
+def _files(index: Index, without: frozenset[int]) -> list[str]:
     """Compare each row of the catalog with its file, parsed again."""
     found = []
-    for stored in index.catalog.rows("SELECT * FROM notes ORDER BY path"):
+    for stored in index.catalog.rows("SELECT rowid, * FROM notes ORDER BY path"):
+        if stored["rowid"] in without:
+            continue
         path = stored["path"]
         source = source_for(index.sources, path)
         if source is None:
@@ -120,12 +140,13 @@ def _files(index: Index) -> list[str]:
     return found
 
 
-def _words(index: Index) -> list[str]:
+def _words(index: Index, without: frozenset[int]) -> list[str]:
     """Compare the postings with those of all windows, analysed again."""
-    notes = [row[0] for row in index.catalog.rows("SELECT rowid FROM notes")]
+    notes = [row[0] for row in index.catalog.rows("SELECT rowid FROM notes") if row[0] not in without]
     truth = _prints([(memory(index.catalog.read(lambda connection: text_rows(connection, notes))), set())])
-    hidden, fresh = overlay(index.catalog)
-    gone = set(hidden)
+    waiting, fresh = overlay(index.catalog)
+    gone = without.union(waiting)
+    fresh = [row for row in fresh if row.note not in without]
     parts: list[tuple[Segment, set[int]]] = [
         (segment, set(segment.dead) | {doc for doc, note in enumerate(segment.notes) if note in gone})
         for segment in index.text.segments()

@@ -217,26 +217,34 @@ class Index:
 
     # -- words
 
-    def corpus(self) -> Corpus:
-        """Return all windows as one searchable corpus: the text index, and on top what waits to be written."""
+    def corpus(self, without: frozenset[int] = frozenset()) -> Corpus:
+        """Return all windows as one searchable corpus: the text index, and on top what waits to be written.
+
+        `without`: notes (rowids) that are not there for whoever asks; they count in no statistic."""
         # The queue is looked at before the segments: a note that is written meanwhile is then hidden there, not lost here.
-        stamp = waiting_stamp(self.catalog)
+        stamp = (waiting_stamp(self.catalog), without)
         kept = self.text.kept(stamp)
         if kept is not None:
             return kept
-        hidden, fresh = overlay(self.catalog)
-        return self.text.corpus(hidden, fresh, stamp)
+        waiting, fresh = overlay(self.catalog)
+        rows = [row for row in fresh if row.note not in without] if without else fresh
+        return self.text.corpus(without.union(waiting) if without else waiting, rows, stamp)
 
     def text_hits(
-        self, query: str | Sequence[tuple[str, float]], allowed: Collection[int] | None = None, limit: int = 50
+        self,
+        query: str | Sequence[tuple[str, float]],
+        allowed: Collection[int] | None = None,
+        limit: int = 50,
+        without: frozenset[int] = frozenset(),
     ) -> TextHits:
         """Return the best windows by BM25F among the notes in `allowed` (rowids; None: all), with the evidence.
 
-        `query` is a person's text, taken literally, or (term, weight) pairs as query_words makes them."""
+        `query` is a person's text, taken literally, or (term, weight) pairs as query_words makes them.
+        `without`: see corpus."""
         words = query_words(query) if isinstance(query, str) else list(query)
 
         def work() -> TextHits:
-            return self.text.search(self.corpus(), words, allowed, limit)
+            return self.text.search(self.corpus(without), words, allowed, limit)
 
         return self._searched(work)
 
@@ -244,11 +252,13 @@ class Index:
         """Return (window rowid, BM25F score), best first; see text_hits."""
         return [(hit.window, hit.score) for hit in self.text_hits(query, allowed, limit).hits]
 
-    def syntax_hits(self, query: str, allowed: Collection[int] | None = None, limit: int = 50) -> TextHits:
+    def syntax_hits(
+        self, query: str, allowed: Collection[int] | None = None, limit: int = 50, without: frozenset[int] = frozenset()
+    ) -> TextHits:
         """Return the windows that a query in Whoosh's language fits. Raises UsageError when it cannot be read."""
         from mdmem.index.syntax import search
 
-        return self._searched(lambda: search(self, query, allowed, limit))
+        return self._searched(lambda: search(self, query, allowed, limit, without))
 
     def _searched(self, work: Callable[[], TextHits]) -> TextHits:
         with self.mutex:
@@ -384,20 +394,20 @@ class Index:
 
     # -- care
 
-    def status(self) -> dict[str, Any]:
-        """Return what the index holds and what waits."""
+    def status(self, without: frozenset[int] | None = None) -> dict[str, Any]:
+        """Return what the index holds and what waits; `without`: notes that are not there for whoever asks (see care)."""
         from mdmem.index.care import status
 
         with self.mutex:
             self._ensure()
-            return self._mended(lambda: status(self))
+            return self._mended(lambda: status(self, without))
 
-    def verify(self) -> list[str]:
+    def verify(self, without: frozenset[int] = frozenset()) -> list[str]:
         """Return one line for each difference between the index and the files; empty when they agree."""
         from mdmem.index.care import verify
 
         with self.mutex:
-            return self._mended(lambda: verify(self))
+            return self._mended(lambda: verify(self, without))
 
     def rebuild(self, part: str = "all") -> None:
         """Throw away a part (all, catalog, text, vectors); the next refresh makes it anew. Raises UsageError, Locked."""

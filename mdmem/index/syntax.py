@@ -31,7 +31,7 @@ class Searched(Protocol):
     @property
     def catalog(self) -> Catalog: ...
 
-    def corpus(self) -> Corpus: ...
+    def corpus(self, without: frozenset[int] = frozenset()) -> Corpus: ...
 
 
 ANY = "any"
@@ -74,9 +74,11 @@ def parse(text: str) -> Any:
         raise UsageError(f"the query cannot be read: {text!r}", why=str(error), hint="leave out --query-syntax") from error
 
 
-def search(index: Searched, text: str, allowed: Collection[int] | None, limit: int) -> TextHits:
+def search(
+    index: Searched, text: str, allowed: Collection[int] | None, limit: int, without: frozenset[int] = frozenset()
+) -> TextHits:
     """Return the windows that a query in Whoosh's language fits, best first; raises UsageError."""
-    corpus = index.corpus()
+    corpus = index.corpus(without)
     tree = _Tree(index, corpus)
     scores = tree.score(parse(text))
     found = []

@@ -37,7 +37,7 @@ def check(store: Store, paths: Iterable[str] | None = None) -> tuple[int, list[F
     """Return (notes looked at, findings sorted by path and line). `paths` (relative to the store) narrows it."""
     from mdmem.notes.names import fold, unsafe_name
     from mdmem.notes.schema import validate
-    from mdmem.recall.select import agent_scopes, may_read
+    from mdmem.recall.select import agent_scopes, may_read, nameable
 
     wanted = set(paths) if paths is not None else None
     found: list[Found] = []
@@ -45,7 +45,7 @@ def check(store: Store, paths: Iterable[str] | None = None) -> tuple[int, list[F
     seen_names: dict[str, str] = {}
     looked = 0
     patterns = agent_scopes(store)
-    hidden: set[str] = set()
+    may_name = nameable(store)
     files = sorted(stat.path for stat in store.folder.scan())
     for path in files:
         mine = wanted is None or path in wanted
@@ -54,10 +54,10 @@ def check(store: Store, paths: Iterable[str] | None = None) -> tuple[int, list[F
         except NotFound:
             continue  # gone since the folder was listed
         except Refused as error:
-            found.append(Found(path, 1, error.code, str(error)))
+            if may_name(path):
+                found.append(Found(path, 1, error.code, str(error)))
             continue
         if not may_read(note.scope, patterns):
-            hidden.add(path)
             continue
         if note.id:
             first = seen_ids.setdefault(note.id, path)
@@ -75,9 +75,9 @@ def check(store: Store, paths: Iterable[str] | None = None) -> tuple[int, list[F
         found += [Found(path, p.line or 1, p.code, p.message, p.code not in WARNINGS) for p in validate(note)]
         found += _conflicts(path, note.data)
     for finding in store.folder.problems:
-        if finding.path not in hidden and (wanted is None or finding.path in wanted):
+        if may_name(finding.path) and (wanted is None or finding.path in wanted):
             found.append(Found(finding.path, 1, finding.code, finding.message, finding.code not in WARNINGS))
-    found += [finding for finding in _edges(store, wanted) if finding.path not in hidden]
+    found += _edges(store, wanted)
     return looked, sorted(set(found))
 
 
@@ -92,15 +92,14 @@ def _conflicts(path: str, data: bytes) -> list[Found]:
 
 
 def _edges(store: Store, wanted: set[str] | None) -> list[Found]:
-    store.index.refresh(embed_budget_s=0)
+    from mdmem.graph.nodes import links, ready
+
+    among = ready(store)
+    own = {row["rowid"]: row["path"] for row in store.index.catalog.rows("SELECT rowid, path FROM notes WHERE folder = ''")}
     out = []
-    rows = store.index.catalog.rows(
-        "SELECT n.path, e.state AS code, e.line, e.rel, e.target FROM edges e JOIN notes n ON n.rowid = e.src "
-        "WHERE e.state != 'ok' AND n.folder = ''"
-    )
-    for row in rows:
-        if wanted is None or row["path"] in wanted:
-            code = str(row["code"])
-            message = f"{row['rel']}: {row['target']!r} is {code}"
-            out.append(Found(row["path"], row["line"] or 1, code, message, code not in WARNINGS))
+    for link in links(store, among):
+        path = own.get(link.src, "")
+        if link.state != "ok" and path and (wanted is None or path in wanted):
+            message = f"{link.rel}: {link.target!r} is {link.state}"
+            out.append(Found(path, link.line or 1, link.state, message, link.state not in WARNINGS))
     return out

@@ -46,11 +46,14 @@ class Viewer:
         owned: Sequence[str] = ("",),
         recent: Sequence[str] = (),
         patterns: Sequence[str] | None = None,
+        claims: dict[str, str] | None = None,
     ) -> None:
         self.root, self.state_dir, self.scope = root, state_dir, scope
         self.agent, self.device, self.owned, self.recent = agent, device, list(owned), list(recent)
         # Scopes that this agent may read at all (see recall.select.agent_scopes); None: all.
         self.patterns = None if patterns is None else tuple(patterns)
+        # {task id: claim} of what this device claimed (see team.claims).
+        self.claims = claims or {}
 
     @property
     def project(self) -> str:
@@ -121,6 +124,7 @@ def _quotes(catalog: CatalogRows, viewer: Viewer, fresh: list[Row], good: object
         return [row for row in catalog.notes(where, values, order, limit) if good(row)]
 
     arrived = [row for row in fresh if good(row)]
+    yield from _lost_claims(catalog, select, arrived, viewer)
     yield from _handoff(catalog, select, arrived)
     yield from _pinned(catalog, select, arrived)
     yield from _work(catalog, select, arrived, viewer)
@@ -132,6 +136,22 @@ def _quotes(catalog: CatalogRows, viewer: Viewer, fresh: list[Row], good: object
 def _quote(catalog: CatalogRows, row: Row, section: str, limit: int = 600) -> Quote:
     text = shortened(str(row.get("summary") or "") or catalog.text(row), limit)
     return Quote(str(row.get("id") or ""), str(row["path"]), section, head(row), text)
+
+
+def _lost_claims(catalog: CatalogRows, select: Select, arrived: list[Row], viewer: Viewer) -> Iterator[Quote]:
+    """Yield the open tasks that this agent claimed here and that a merge gave to somebody else."""
+    mine = {task: claim for task, claim in viewer.claims.items() if claim.partition(" ")[2] == viewer.identity}
+    if not mine:
+        return
+    rows = [row for row in arrived if row["kind"] == "task" and row.get("id") in mine]
+    rows += select(f"n.kind = 'task' AND n.id IN ({','.join('?' * len(mine))})", list(mine), "n.updated DESC", 20)
+    for row in rows:
+        stands = str(fields_of(row).get("claim") or "")
+        holder = stands.partition(" ")[2]
+        if holder and holder != viewer.identity and stands != mine[row["id"]] and (row.get("status") or "open") in _OPEN:
+            quote = _quote(catalog, row, "Claims that you lost", 200)
+            quote.text = f"You claimed this task; in the merge {holder} got it. Leave it to them, or write to them."
+            yield quote
 
 
 def _newest(rows: list[Row]) -> list[Row]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from mdmem.errors import MdmemError
+from mdmem.errors import MdmemError, typed
 from mdmem.memory import conflicts
 from mdmem.recall.query import Filters
-from mdmem.recall.select import rows
+from mdmem.recall.select import agent_scopes, hidden, nameable, rows
 
 if TYPE_CHECKING:
     from mdmem.store import Store
@@ -26,7 +26,7 @@ def overview(store: Store) -> dict[str, Any]:
     if conflicted:
         needs.append(f"{len(conflicted)} notes hold two versions: mdmem conflicts")
     if not store.trusted:
-        needs.append(f"not trusted on this machine: mdmem -C {store.root} trust")
+        needs.append("not trusted on this machine: " + typed("mdmem", "-C", store.root, "trust"))
     return {
         "store": str(store.root),
         "id": store.location.store_id,
@@ -34,7 +34,7 @@ def overview(store: Store) -> dict[str, Any]:
         "trusted": store.trusted,
         "identity": str(store.identity),
         "notes": dict(counts.most_common()),
-        "index": store.index.status(),
+        "index": store.index.status(hidden(store) if agent_scopes(store) is not None else None),
         "git": _git(store, needs),
         "bad": bad,
         "conflicted": conflicted,
@@ -60,7 +60,9 @@ def _git(store: Store, needs: list[str]) -> dict[str, Any]:
     try:
         state = store.git.state()
         out["state"] = state.name
-        out["uncommitted"] = len(pending(store.git, tuple(store.to_git(p).rstrip("/") for p in store.owned)))
+        may_name = nameable(store)
+        waiting = pending(store.git, tuple(store.to_git(p).rstrip("/") for p in store.owned))
+        out["uncommitted"] = sum(1 for found in waiting if may_name(store.from_git(found.path) or found.path))
         standing = figures(store.git)
         out["unpushed"], out["behind"] = standing.ahead, standing.behind
         if not state.safe:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mdmem.errors import NotFound
+from mdmem.errors import NotFound, typed
 
 if TYPE_CHECKING:
     from mdmem.notes.note import Note
@@ -34,8 +34,8 @@ def note_at(store: Store, reference: str, when: str) -> tuple[Note, str]:
     then = path_at(store.git, store.to_git(path), rev)
     data = read_at(store.git, rev, then) if then else None
     if then is None or data is None:
-        raise NotFound(f"{reference} was not there at {when}", hint=f"mdmem history {reference}")
+        raise NotFound(f"{reference} was not there at {when}", hint=typed("mdmem", "history", reference))
     note = load(store.from_git(then) or then, data)
     if not may_read(note.scope, agent_scopes(store)):
-        raise NotFound(f"{reference} was not there at {when}", hint=f"mdmem history {reference}")
+        raise NotFound(f"{reference} was not there at {when}", hint=typed("mdmem", "history", reference))
     return note, rev

@@ -14,7 +14,7 @@ from mdmem.memory.context import Viewer, key
 from mdmem.memory.near import space_of, vectors_of
 from mdmem.memory.prompts import forced, searchable
 from mdmem.memory.quoting import Quote, block, head, shortened
-from mdmem.recall.select import agent_scopes
+from mdmem.recall.select import agent_scopes, hidden, readable
 
 if TYPE_CHECKING:
     from mdmem.store import Store
@@ -90,7 +90,8 @@ def weigh(store: Store, prompt: str, dense: bool, make: bool = False) -> dict[in
     by_window: dict[int, tuple[int, Evidence]] = {}
     words = gate.telling_words(prompt)
     if words:
-        hits = index.text_hits(gate.with_concepts(words), None, CANDIDATES)
+        closed = hidden(store)
+        hits = index.text_hits(gate.with_concepts(words), readable(store) if closed else None, CANDIDATES, closed)
         weighing = gate.Weighing(hits.terms, hits.windows, len(words))
         for hit in hits.hits:
             by_window[hit.window] = (hit.note, Evidence(*weighing.evidence(hit.matched), None, hit.window))
@@ -118,7 +119,7 @@ def _add_meaning(store: Store, prompt: str, by_window: dict[int, tuple[int, Evid
     vector = index.dense.question(prompt) if space is not None else None
     if space is None or vector is None:
         return
-    pool = [window for window, _ in index.vector_search(vector, None, POOL)]
+    pool = [window for window, _ in index.vector_search(vector, readable(store), POOL)]
     wanted = list(dict.fromkeys([*by_window, *pool]))
     marks = ",".join("?" * len(wanted))
     rows = index.catalog.rows(f"SELECT rowid, note, hash FROM windows WHERE rowid IN ({marks})", wanted)

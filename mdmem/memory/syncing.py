@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdmem.clock import stamp
-from mdmem.errors import MdmemError
+from mdmem.errors import MdmemError, typed
 from mdmem.memory.write import trailers
 
 if TYPE_CHECKING:
@@ -47,7 +47,18 @@ def sync_store(store: Store, options: SyncOptions | None = None) -> SyncResult:
     if not options.dry_run:
         _follow(store, result)
         start_if_due(store.git, store.clock)
+    _named_only(store, result)
     return result
+
+
+def _named_only(store: Store, result: SyncResult) -> None:
+    """Leave out of the answer the notes that this agent may not read; what was done with them is done."""
+    from mdmem.recall.select import agent_scopes, nameable
+
+    if agent_scopes(store) is not None and (result.conflicts or result.held):
+        may_name = nameable(store)
+        result.conflicts = [found for found in result.conflicts if may_name(store.from_git(found.path) or found.path)]
+        result.held = [found for found in result.held if may_name(store.from_git(found.path) or found.path)]
 
 
 def _follow(store: Store, result: SyncResult) -> None:
@@ -132,7 +143,7 @@ def clone_store(url: str, folder: Path, cwd: Path, timeout: float) -> Cloned:
         made = init(folder)
         return Cloned(made.root, True, True, tuple(made.notices))
     if not (folder / SETTINGS).exists():
-        hint = f"no {SETTINGS} in it: it is no store yet (mdmem init {folder} makes it one)"
+        hint = f"no {SETTINGS} in it: it is no store yet ({typed('mdmem', 'init', folder)} makes it one)"
         return Cloned(folder, False, False, (hint,))
     location = at(folder.resolve())
     trust(ensure_identity(location), location.remote, location.git.top)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from mdmem.errors import ConflictFound, MdmemError, NotFound
+from mdmem.errors import ConflictFound, MdmemError, NotFound, typed
 from mdmem.memory.syncing import owned_roots
 from mdmem.memory.write import commit, subject, trailers
 
@@ -64,11 +64,16 @@ def _was_readable(store: Store, path: str) -> bool:
 
 
 def history(store: Store, reference: str, limit: int = 0) -> tuple[str, list[Change]]:
-    """Return (path, what happened to the note, newest first). Raises NotFound."""
+    """Return (path, what happened to the note, newest first). Raises NotFound.
+
+    The subject of a commit that also touched a note of a hidden scope is left out: it may name that note."""
+    from mdmem.recall.select import showable_revs
     from mdmem.repo.history import log_of
 
     path = path_of(store, reference)
-    return path, log_of(store.git, store.to_git(path), limit=limit)
+    found = log_of(store.git, store.to_git(path), limit=limit)
+    shown = showable_revs(store, [change.rev for change in found])
+    return path, [change if change.rev in shown else replace(change, subject="") for change in found]
 
 
 def moment(store: Store, text: str) -> str:
@@ -124,7 +129,7 @@ def restore(store: Store, reference: str, when: str) -> Restored:
     then = path_at(store.git, store.to_git(path), rev)
     data = read_at(store.git, rev, then) if then else None
     if data is None:
-        raise NotFound(f"{path} was not there at {when}", hint=f"mdmem history {path}")
+        raise NotFound(f"{path} was not there at {when}", hint=typed("mdmem", "history", path))
     with store.folder.locked():
         before = store.folder.read_bytes(path) if store.folder.exists(path) else None
         if before == data:
@@ -157,10 +162,11 @@ def undo(store: Store, rev: str = "", *, dry_run: bool = False) -> Undone:
     """Take back the last commit that mdmem made on this device (or `rev`), as a new commit of its own paths. Raises
     NotFound, ConflictFound when a file has changed since, Locked."""
     from mdmem.notes.folder import sha
+    from mdmem.recall.select import showable
     from mdmem.repo.commit import commit_paths
     from mdmem.repo.undo import UNDOES, plan
 
-    found = plan(store.git, owned_roots(store), rev, store.identity.device)
+    found = plan(store.git, owned_roots(store), rev, store.identity.device, showable(store))
     steps = [(store.from_git(step.path), step) for step in found.steps]
     out = Undone(found.commit.rev, found.commit.subject, [path for path, _ in steps if path is not None])
     if dry_run:

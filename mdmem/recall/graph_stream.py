@@ -1,5 +1,5 @@
 """The graph as a stream of recall: what belongs to an entity that the question names joins the candidates, and related
-candidates lift each other a little. Off unless `recall.graph` is on: questions that name no entity gain nothing."""
+candidates lift each other a little. `recall.graph` switches it off; benchmarks/graph_recall.py measures what it brings."""
 
 from __future__ import annotations
 
@@ -22,15 +22,29 @@ LEADING = 20  # best candidates of each stream that may lift each other
 # hit, at most 0.09; here times the weight in rank).
 NEIGHBOUR, RELATED, MOST = 1.0, 0.3, 0.9
 
+# A name in a script without borders between words: of how many characters at least, and how much of a question is looked at.
+SHORTEST, LOOKED = 2, 2000
+
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
+_BORDER = re.compile(rf"(?<={_CJK.pattern})(?=[^\W_])(?!{_CJK.pattern})|(?<=[^\W_])(?<!{_CJK.pattern})(?={_CJK.pattern})")
 _WORD = re.compile(r"[^\s?!,;:()\"“”„«»。，？！、；：]+")
 
 
 def named(catalog: Catalog, text: str, wanted: Collection[int] | None) -> list[int]:
-    """Return the entities (rowids) that a question names by title, alias or id, the longest name first."""
-    words = [word.strip(".'’") for word in _WORD.findall(fold(text))]
+    """Return the entities (rowids) that a question names by title, alias or id, the longest name first.
+
+    Words stand apart by spaces; a Chinese or Japanese name is found inside its sentence, the longest one at each place."""
+    folded = fold(text)
+    inside = _inside(catalog, folded[:LOOKED], wanted)
+    for name, places in inside.items():
+        for at in places:
+            folded = folded[:at] + " " * len(name) + folded[at + len(name) :]
+    words = [word.strip(".'’") for word in _WORD.findall(_BORDER.sub(" ", folded))]
     words = [re.sub(r"['’]s$", "", word) for word in words if word]
     spans = [(size, at) for size in range(min(WORDS, len(words)), 0, -1) for at in range(len(words) - size + 1)]
     keys = {" ".join(words[at : at + size]): size for size, at in spans}
+    # A name of several words counts as many; a Chinese one as its characters.
+    keys |= {name: len(name) for name in inside}
     rows = catalog.rows(
         "SELECT DISTINCT names.key AS key, n.rowid AS note FROM names JOIN notes n ON n.rowid = names.note "
         "WHERE names.key IN (SELECT value FROM json_each(?)) AND n.kind = 'entity'",
@@ -41,11 +55,43 @@ def named(catalog: Catalog, text: str, wanted: Collection[int] | None) -> list[i
     return list(notes)[:NAMED]
 
 
+def _inside(catalog: Catalog, text: str, wanted: Collection[int] | None) -> dict[str, list[int]]:
+    """Return {name: where it begins} of the entity names with a CJK character in a folded text, none inside another one."""
+    if not _CJK.search(text):
+        return {}
+    rows = catalog.rows(
+        "SELECT names.key AS key, n.rowid AS note FROM notes n JOIN names ON names.note = n.rowid "
+        "WHERE n.kind = 'entity' AND length(names.key) >= ? AND instr(?, names.key)",
+        (SHORTEST, text),
+    )
+    known = {row["key"] for row in rows if _CJK.search(row["key"]) and (wanted is None or row["note"] in wanted)}
+    taken: set[int] = set()
+    out: dict[str, list[int]] = {}
+    for name in sorted(known, key=lambda name: (-len(name), name)):
+        for found in re.finditer(re.escape(name), text):
+            place = range(found.start(), found.end())
+            if _whole(text, place.start, place.stop) and taken.isdisjoint(place):
+                out.setdefault(name, []).append(place.start)
+                taken.update(place)
+    return out
+
+
+def _whole(text: str, at: int, end: int) -> bool:
+    """Return whether a stretch cuts no word of letters and digits in two."""
+
+    def plain(place: int) -> bool:
+        return 0 <= place < len(text) and text[place].isalnum() and not _CJK.match(text[place])
+
+    return not (plain(at - 1) and plain(at)) and not (plain(end - 1) and plain(end))
+
+
 def join(catalog: Catalog, text: str, wanted: Collection[int] | None, by_note: dict[int, Candidate]) -> dict[int, float]:
     """Add the neighbours of the entities that a question names to the candidates; return {note: lift 0…1}."""
     from mdmem.index.edges import neighbours
     from mdmem.recall.streams import Candidate
 
+    if catalog.value("SELECT 1 FROM edges WHERE dst IS NOT NULL LIMIT 1") is None:
+        return {}
     entities = named(catalog, text, wanted)
     lift: dict[int, float] = {}
     if entities:

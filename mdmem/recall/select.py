@@ -6,7 +6,7 @@ the agent may not read is as if it did not exist.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from mdmem.index.catalog import Catalog
+    from mdmem.repo.history import Commit
     from mdmem.store import Store
 
 _COLUMNS = {"types": "type", "kinds": "kind", "categories": "category", "agents": "agent", "statuses": "status"}
@@ -115,6 +116,57 @@ def readable(store: Store) -> set[int] | None:
         return None
     found = store.index.catalog.rows("SELECT rowid, scope FROM notes")
     return {row["rowid"] for row in found if may_read(row["scope"], patterns)}
+
+
+def hidden(store: Store, catalog: Catalog | None = None) -> frozenset[int]:
+    """Return the rowids of the notes that this agent may not read: no figure of the index may count them."""
+    patterns = agent_scopes(store)
+    if patterns is None:
+        return frozenset()
+    found = (catalog or store.index.catalog).rows("SELECT rowid, scope FROM notes")
+    return frozenset(row["rowid"] for row in found if not may_read(row["scope"], patterns))
+
+
+def nameable(store: Store) -> Callable[[str], bool]:
+    """Return what tells whether a path of the store may be named to this agent: it is no note, or one that it may read today.
+
+    A note that is gone is not known to be readable, so its path is not named where scopes are restricted."""
+    patterns = agent_scopes(store)
+    if patterns is None:
+        return lambda path: True
+    store.index.refresh(embed_budget_s=0.0)
+    found = store.index.catalog.rows("SELECT path, scope FROM notes")
+    readable_paths = {row["path"] for row in found if may_read(row["scope"], patterns)}
+    return lambda path: path in readable_paths or not path.lower().endswith(".md")
+
+
+def showable(store: Store) -> Callable[[Commit], bool]:
+    """Return what tells whether a commit with its entries touches no note that this agent may not read: the subject of
+    another one may name such a note."""
+    if agent_scopes(store) is None:
+        return lambda commit: True
+    may_name = nameable(store)
+
+    def shows(commit: Commit) -> bool:
+        paths = [store.from_git(name) for entry in commit.entries for name in (entry.path, entry.old) if name]
+        return all(path is None or may_name(path) for path in paths)
+
+    return shows
+
+
+def showable_revs(store: Store, revs: Iterable[str]) -> set[str]:
+    """Return those of some commits that showable lets through."""
+    from mdmem.repo.history import commits
+
+    wanted = list(revs)
+    if agent_scopes(store) is None:
+        return set(wanted)
+    shows = showable(store)
+    out = set()
+    for start in range(0, len(wanted), 200):
+        some = commits(store.git, "--no-walk=unsorted", "--end-of-options", *wanted[start : start + 200])
+        out |= {commit.rev for commit in some if shows(commit)}
+    return out
 
 
 def unreadable(store: Store) -> set[str]:

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from mdmem.errors import MdmemError, UsageError
 from mdmem.recall.query import Filters
-from mdmem.recall.select import allowed
+from mdmem.recall.select import agent_scopes, allowed, hidden, showable
 
 if TYPE_CHECKING:
     from mdmem.store import Store
@@ -44,8 +44,8 @@ TABLES: dict[str, tuple[str, str]] = {
     ),
     "edges": (
         "relations: from note `note` to note `target_note` (NULL: it leads nowhere)",
-        "SELECT src AS note, rel, target, dst AS target_note, origin, line, state FROM main.edges "
-        f"WHERE src {_MINE} AND (dst IS NULL OR dst {_MINE})",
+        f"SELECT src AS note, rel, target, CASE WHEN dst {_MINE} THEN dst END AS target_note, origin, line, "
+        f"CASE WHEN dst IS NULL OR dst {_MINE} THEN state ELSE 'dangling' END AS state FROM main.edges WHERE src {_MINE}",
     ),
     "problems": (
         "what is wrong with a note",
@@ -177,6 +177,9 @@ def _prepare(connection: sqlite3.Connection, store: Store, notes: set[int], stat
             connection.execute(f"CREATE TEMP TABLE {name} AS {select}")
         else:
             connection.execute(f"CREATE TEMP TABLE {name} (note)")
+    if "problems" in words and agent_scopes(store) is not None:
+        # What is wrong with a file that is no note (yet) may be wrong in a scope that is not for this agent.
+        connection.execute("DELETE FROM temp.problems WHERE note IS NULL")
     connection.execute("CREATE TEMP TABLE history (path, rev, date, author, agent, device, session, subject, change)")
     if "history" in words:
         paths = {row[0] for row in connection.execute("SELECT path FROM temp.notes")}
@@ -189,14 +192,16 @@ def _history(connection: sqlite3.Connection, store: Store, paths: set[str]) -> N
     from mdmem.repo.history import commits
 
     rows = []
+    shows = showable(store)
     for commit in commits(store.git, "HEAD") if store.git.rev("HEAD") else []:
         who = (commit.author, commit.trailers.get("Mdmem-Agent"), commit.trailers.get("Mdmem-Device"))
         session = commit.trailers.get("Mdmem-Session")
+        subject = commit.subject if shows(commit) else ""
         for entry in commit.entries:
             path = store.from_git(entry.path)
             # A note that is gone is not known to be readable, so it is left out where scopes are restricted.
             if path in paths:
-                rows.append((path, commit.rev, commit.date, *who, session, commit.subject, entry.status))
+                rows.append((path, commit.rev, commit.date, *who, session, subject, entry.status))
     connection.executemany("INSERT INTO temp.history VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
@@ -214,7 +219,7 @@ def _functions(connection: sqlite3.Connection, store: Store, notes: set[int]) ->
 
     def words(text: str) -> dict[int, float]:
         best: dict[int, float] = {}
-        for hit in store.index.text_hits(text, notes, MAX_ROWS).hits:
+        for hit in store.index.text_hits(text, notes, MAX_ROWS, hidden(store)).hits:
             best[hit.note] = max(hit.score, best.get(hit.note, 0.0))
         return best
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mdmem.errors import MdmemError, UsageError
 from mdmem.recall.query import DEFAULT_KINDS, Filters, Query
-from mdmem.recall.select import allowed
+from mdmem.recall.select import allowed, hidden
 from mdmem.recall.when import Period, periods
 from mdmem.recall.words import terms_of
 
@@ -35,11 +35,15 @@ class Searchable(Protocol):
     @property
     def catalog(self) -> Catalog: ...
 
-    def corpus(self) -> Corpus: ...
+    def corpus(self, without: frozenset[int] = ...) -> Corpus: ...
 
-    def text_hits(self, query: Any, allowed: Collection[int] | None = None, limit: int = 50) -> TextHits: ...
+    def text_hits(
+        self, query: Any, allowed: Collection[int] | None = None, limit: int = 50, without: frozenset[int] = ...
+    ) -> TextHits: ...
 
-    def syntax_hits(self, query: str, allowed: Collection[int] | None = None, limit: int = 50) -> TextHits: ...
+    def syntax_hits(
+        self, query: str, allowed: Collection[int] | None = None, limit: int = 50, without: frozenset[int] = ...
+    ) -> TextHits: ...
 
     def vector_search(self, query: Any, allowed: Collection[int] | None = None, limit: int = 50) -> list[tuple[int, float]]: ...
 
@@ -83,6 +87,7 @@ class Streams:
     meaning: bool = False  # whether vectors were searched
     windows: int = 0
     lift: dict[int, float] = field(default_factory=dict)  # what the graph adds to a note, 0…1
+    hidden: frozenset[int] = frozenset()  # notes that this agent may not read: no statistic counts them
 
     def worth(self) -> dict[str, float]:
         """Return {term: weight · idf} of the question's terms."""
@@ -102,7 +107,7 @@ def gather(store: Store, query: Query, vector: Any = None) -> Streams:
 def candidates(store: Store, query: Query, index: Searchable, vector: Any, notices: list[str]) -> Streams:
     """Return the candidates of an index that is up to date; see gather."""
     wanted = allowed(store, searched(query.filters), index.catalog)
-    found = Streams(store, index, [], notices=notices)
+    found = Streams(store, index, [], notices=notices, hidden=hidden(store, index.catalog))
     by_note: dict[int, Candidate] = {}
     if query.mode != "semantic":
         try:
@@ -166,9 +171,9 @@ def _index(store: Store, query: Query) -> tuple[Searchable, list[str]]:
 
 def _by_words(found: Streams, query: Query, wanted: Collection[int] | None, by_note: dict[int, Candidate]) -> None:
     if query.query_syntax:
-        hits = found.index.syntax_hits(query.text, wanted, POOL)
+        hits = found.index.syntax_hits(query.text, wanted, POOL, found.hidden)
     else:
-        hits = found.index.text_hits(terms_of(query.text), wanted, POOL)
+        hits = found.index.text_hits(terms_of(query.text), wanted, POOL, found.hidden)
     if not hits.windows and not hits.terms and found.index.catalog.value("SELECT 1 FROM windows LIMIT 1"):
         raise MdmemError("the text index cannot be read", hint="mdmem index rebuild text", code="index_damaged")
     found.terms, found.windows = hits.terms, hits.windows
@@ -225,7 +230,7 @@ def _complete(found: Streams, query: Query, vector: Any) -> None:
 def _share(found: Streams, notes: set[int]) -> None:
     """Set for each candidate which terms stand in it, and their share of the question: by idf over whole notes, since a
     name that every long note holds once says less than its windows make believe."""
-    covered = found.index.corpus().coverage(found.terms, notes)
+    covered = found.index.corpus(found.hidden).coverage(found.terms, notes)
     worth = [
         term.weight * math.log(1.0 + (covered.notes - count + 0.5) / (count + 0.5))
         for term, count in zip(found.terms, covered.counts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from mdmem.errors import NotFound
+from mdmem.errors import NotFound, typed
 
 # What linked worktrees share; the rest is each worktree's own (`git rev-parse --git-path` says the same).
 _SHARED = frozenset(
@@ -75,7 +75,7 @@ class Layout:
         self.top = Path(os.path.abspath(top))
         found = git_dir_of(self.top)
         if found is None:
-            raise NotFound(f"{self.top} is not the top of a git work tree", hint=f"git init {self.top}")
+            raise NotFound(f"{self.top} is not the top of a git work tree", hint=typed("git", "init", self.top))
         self.git_dir = found
         self.common_dir = common_dir_of(found)
 

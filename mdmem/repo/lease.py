@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from mdmem.clock import Clock, read_stamp, stamp
-from mdmem.errors import Locked, NotFound
+from mdmem.errors import Locked, NotFound, typed
 from mdmem.locks import FileLock
 from mdmem.repo.exchange import CHECKED, lease_prefix
 from mdmem.repo.git import Git, GitFailed
@@ -182,7 +182,7 @@ def renew(git: Git, note_id: str, holder: str, ttl: float, clock: Clock, *, time
     """Start the time of one's own lease anew. Raises NotFound when it is not held, LeaseHeld when another has it."""
     own = read_seen(git.common_dir).get(note_id)
     if own is None or own.holder != holder:
-        raise NotFound(f"no lease on {note_id} is held by {holder}", hint=f"mdmem lease acquire {note_id}")
+        raise NotFound(f"no lease on {note_id} is held by {holder}", hint=typed("mdmem", "lease", "acquire", note_id))
     return acquire(git, note_id, holder, ttl, clock, timeout=timeout)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mdmem.clock import read_stamp, stamp
 from mdmem.errors import MdmemError, Refused
 from mdmem.locate import write_private
-from mdmem.recall.select import agent_scopes, may_read, unreadable
+from mdmem.recall.select import agent_scopes, may_read, nameable, showable
 from mdmem.team import claims, tasks
 from mdmem.team.logbook import session_of
 
@@ -126,23 +126,25 @@ def _by_commits(store: Store, entry: Any) -> None:
     from mdmem.repo.history import commits
 
     now = stamp(store.clock.now())
-    hidden = unreadable(store)
+    restricted = agent_scopes(store) is not None
+    shows, may_name = showable(store), nameable(store)
     try:
         if store.git.rev("HEAD") is None:
             return
-        log = commits(store.git, f"--max-count={COMMITS}", "--end-of-options", "HEAD", paths=bool(hidden))
+        log = commits(store.git, f"--max-count={COMMITS}", "--end-of-options", "HEAD", paths=restricted)
     except MdmemError:
         return
     for commit in log:
         agent, device = commit.trailers.get("Mdmem-Agent", ""), commit.trailers.get("Mdmem-Device", "")
         if not agent:
             continue
+        if restricted and commit.entries and not any(may_name(store.from_git(e.path) or e.path) for e in commit.entries):
+            continue
         one = entry(agent, device)
         one["commits"] += 1
         seen = min(commit.date, now)  # a clock that runs ahead is not the future
         if not one["by"] or (commit.date <= now and seen > one["seen"]):
-            closed = any(store.from_git(item.path) in hidden for item in commit.entries)
-            one |= {"seen": seen, "by": "commit", "subject": "" if closed else commit.subject}
+            one |= {"seen": seen, "by": "commit", "subject": commit.subject if shows(commit) else ""}
             one["session"] = commit.trailers.get("Mdmem-Session", "")
 
 

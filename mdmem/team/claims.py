@@ -54,8 +54,8 @@ def record(store: Store, task: str, claim: str | None) -> None:
 
 
 def lost(store: Store, notes: list[Note]) -> list[dict[str, str]]:
-    """Return the claims of this device that a merge gave to somebody else; each is told once."""
-    known = mine(store)
+    """Return the claims of this agent on this device that a merge gave to somebody else; each is told once."""
+    known = {task: claim for task, claim in mine(store).items() if claim.partition(" ")[2] == str(store.identity)}
     if not known:
         return []
     by_id = {note.id: note for note in notes}

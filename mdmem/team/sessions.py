@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdmem.errors import MdmemError, NotFound
 from mdmem.recall.query import Filters
-from mdmem.recall.select import note_by, rows, unreadable
+from mdmem.recall.select import nameable, note_by, rows, showable
 
 if TYPE_CHECKING:
     import sqlite3
@@ -81,15 +81,16 @@ def commits_of(store: Store, session: str) -> list[dict[str, Any]]:
         found = commits(store.git, "--fixed-strings", named, "--end-of-options", "HEAD")
     except MdmemError:
         return []
-    hidden = unreadable(store)
+    may_name, shows = nameable(store), showable(store)
     out = []
     for commit in found:
         if commit.trailers.get("Mdmem-Session") != session:
             continue
-        paths = [path for entry in commit.entries if (path := store.from_git(entry.path)) and path not in hidden]
+        paths = [path for entry in commit.entries if (path := store.from_git(entry.path)) and may_name(path)]
         if paths or not commit.entries:
             # A subject names the note that was written.
-            out.append({"rev": commit.rev, "date": commit.date, "subject": commit.subject, "paths": paths})
+            subject = commit.subject if shows(commit) else ""
+            out.append({"rev": commit.rev, "date": commit.date, "subject": subject, "paths": paths})
     return out
 
 

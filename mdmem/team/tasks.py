@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from mdmem.clock import read_stamp, stamp
-from mdmem.errors import ConflictFound, UsageError
+from mdmem.errors import ConflictFound, UsageError, typed
 from mdmem.team import claims, work
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def step(
     def make(note: Note) -> dict[str, Any]:
         now = status_of(note)
         if now not in STEPS[name]:
-            hint = f"mdmem task update {note.id} --status open"
+            hint = typed("mdmem", "task", "update", note.id or note.path, "--status", "open")
             raise UsageError(f"{note.title!r} is {now}", why=f"{name} does not start there", hint=hint)
         held = claims.holder(note)
         if name in ("claim", "start", "release") and held and held != str(store.identity) and not force:

@@ -125,7 +125,7 @@ def diff(store: Store, given: Given) -> dict[str, Any]:
     """Return {rev, lines}: what one commit changed in a note, as a unified diff. A version of a scope that this agent may
     not read counts as absent. Raises NotFound, Ambiguous."""
     from mdmem.notes.note import load
-    from mdmem.recall.select import agent_scopes, may_read, note_by
+    from mdmem.recall.select import agent_scopes, may_read, note_by, showable_revs
     from mdmem.repo.git import BlobReader
     from mdmem.repo.history import log_of
 
@@ -142,8 +142,9 @@ def diff(store: Store, given: Given) -> dict[str, Any]:
             data = blobs.read(f"{change.rev}:{change.path}")
             if data is not None and may_read(load(change.path, data).scope, patterns):
                 texts[1 - side] = data.decode("utf-8", "replace")[:LONGEST].splitlines()
+    subject = log[place].subject if showable_revs(store, [rev]) else ""
     lines = list(difflib.unified_diff(texts[0], texts[1], "before", "after", lineterm="", n=3))
-    return {"rev": rev, "date": log[place].date, "subject": log[place].subject, "lines": lines[2:5000]}
+    return {"rev": rev, "date": log[place].date, "subject": subject, "lines": lines[2:5000]}
 
 
 def graph(store: Store, given: Given) -> dict[str, Any]:

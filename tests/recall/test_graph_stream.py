@@ -43,8 +43,36 @@ def test_a_question_names_entities_by_title_alias_and_id(store: Store) -> None:
     assert found("Apollo", set()) == []
 
 
+def test_a_chinese_name_is_found_inside_its_sentence(store: Store) -> None:
+    for name, lines in {
+        "gateway": "title: 支付网关\naliases: [结算服务, Apollo 网关]",
+        "pay": "title: 支付",
+        "wang": "title: 王伟",
+        "one": "title: 网",
+        "apollo": "title: Apollo",
+    }.items():
+        target = store.root / f"entities/system/{name}.md"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(f"---\nid: system-{name}\n{lines}\n---\nText.\n")
+    store.index.refresh()
+    rows = {row["rowid"]: row["id"].removeprefix("system-") for row in store.index.catalog.rows("SELECT rowid, id FROM notes")}
+    number = {name: rowid for rowid, name in rows.items()}
+
+    def found(text: str, wanted: set[int] | None = None) -> list[str]:
+        return [rows[note] for note in named(store.index.catalog, text, wanted)]
+
+    assert found("请问支付网关的负责人是谁？") == ["gateway"]  # the longest name alone, not 支付 inside it
+    assert found("支付网关和支付有什么区别") == ["gateway", "pay"]
+    assert found("王伟负责结算服务吗") == ["gateway", "wang"]
+    assert found("Apollo 网关现在如何") == ["gateway"]  # not Apollo, which is a part of it
+    assert found("请问Apollo的进展") == ["apollo"]  # a border between scripts is one between words
+    assert found("请问Apollox的进展") == found("上网很慢") == []  # no part of a word, no single character
+    # What may not be read takes no place from what may.
+    assert found("请问支付网关的负责人是谁？", {number["pay"]}) == ["pay"]
+
+
 def test_what_belongs_to_a_named_entity_joins(make_store: Callable[..., Store]) -> None:
-    off, on = make_store("off"), make_store("on", **{"recall.graph": "on"})
+    off, on = make_store("off", **{"recall.graph": "off"}), make_store("on")
     fill(off)
     fill(on)
     assert "Orders DB" not in titles(off, "which database has the lander")

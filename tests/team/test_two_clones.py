@@ -171,3 +171,45 @@ def test_the_later_status_stands_and_the_other_is_recorded(pair: tuple[Store, St
         task = work.find(store, "task", "Deploy")
         assert task.status == "blocked" and task.outcome == "live"
         assert b"done" in task.data
+
+
+def test_the_losers_next_session_starts_with_the_lost_claim(
+    pair: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a plain `git pull`, before any command of ours ran: the hook compares what was claimed here with the files."""
+    from mdmem.hooks.session_start import session_start
+
+    one, two = pair
+    tasks.add(one, "部署网关 Deploy")
+    tasks.add(one, "Rest")
+    meet(one, two)
+    tasks.step(one, "部署网关 Deploy", "start")
+    meet(one)
+    tasks.step(two, "部署网关 Deploy", "start")
+    tasks.step(two, "Rest", "claim")
+    monkeypatch.setenv("PYTHONPATH", os.getcwd())
+    git(two.root, "add", "-A")
+    git(two.root, "commit", "-q", "--allow-empty", "-m", "mine")
+    git(two.root, "-c", "pull.rebase=false", "pull", "-q", "--no-edit", "origin", "main")
+    monkeypatch.setattr("mdmem.hooks.queue.put", lambda *args, **kwargs: None)  # no worker beside this test
+    for name, value in (("AGENT", "rival"), ("DEVICE", "desk"), ("NOW", "2026-11-30T10:00:00Z")):
+        monkeypatch.setenv(f"MDMEM_{name}", value)
+
+    def told(agent: str) -> str:
+        monkeypatch.setenv("MDMEM_AGENT", agent)
+        data = {"cwd": str(two.root), "session_id": agent, "source": "startup"}
+        answer = session_start(data) or {}
+        return str(answer.get("hookSpecificOutput", {}).get("additionalContext", ""))
+
+    text = told("rival")
+    before, _, after = text.partition("## Claims that you lost")
+    assert "部署网关" in after.split("##")[0] and "tester@laptop got it" in after
+    assert "部署网关" not in before and "Rest" not in after.split("##")[0]
+    # Another agent on this device had claimed nothing.
+    assert "Claims that you lost" not in told("third")
+    third = Store.open(two.root, cwd=two.root, clock=two.clock, options={"agent": "third", "device": "desk"})
+    assert lost(third) == []
+    # A task that is done is nobody's matter any more.
+    tasks.step(one, "部署网关 Deploy", "done")
+    meet(one, two)
+    assert "Claims that you lost" not in told("rival")
