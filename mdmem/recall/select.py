@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from mdmem.store import Store
 
 _COLUMNS = {"types": "type", "kinds": "kind", "categories": "category", "agents": "agent", "statuses": "status"}
-# An empty status means the first one of its kind.
-_ALLOWED = "allowed notes"
+_ALLOWED, _HIDDEN = "allowed notes", "hidden notes"
 KEPT = 32  # sets of allowed notes that are kept
 FOREVER = "~"  # sorts after every date
+# An empty status means the first one of its kind.
 _UNSAID = {"active": ("memory", "entity", "note", "session"), "open": ("task",)}
 
 
@@ -123,8 +123,14 @@ def hidden(store: Store, catalog: Catalog | None = None) -> frozenset[int]:
     patterns = agent_scopes(store)
     if patterns is None:
         return frozenset()
-    found = (catalog or store.index.catalog).rows("SELECT rowid, scope FROM notes")
-    return frozenset(row["rowid"] for row in found if not may_read(row["scope"], patterns))
+    catalog = catalog or store.index.catalog
+    kept = catalog.kept()
+    key = (_HIDDEN, patterns)
+    if key not in kept:
+        found = catalog.rows("SELECT rowid, scope FROM notes")
+        kept[key] = frozenset(row["rowid"] for row in found if not may_read(row["scope"], patterns))
+    closed: frozenset[int] = kept[key]
+    return closed
 
 
 def nameable(store: Store) -> Callable[[str], bool]:
