@@ -9,11 +9,12 @@ import pytest
 from tests.test_shell_sessions import run_session
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "tutorials"
-PAGES = sorted(FOLDER.glob("*.md"))
+PAGES = [*sorted(FOLDER.glob("*.md")), FOLDER.parent / "graph-and-teamwork.md"]
 
 
 def session_of(page: str) -> str:
-    """Return a page's console blocks as a shell session of the runner: two blanks before each line."""
+    """Return a page's console blocks as a shell session of the runner: two blanks before each line, and `-…` in what is
+    printed (the part of an id that differs each time) stands for any characters."""
     out: list[str] = ['  $ cd "$HOME"']
     inside = False
     for line in page.splitlines():
@@ -21,7 +22,8 @@ def session_of(page: str) -> str:
             inside = line == "```console"
             out.append("")
         elif inside:
-            out.append(f"  {line}")
+            varies = "-…" in line and not line.startswith(("$ ", "> "))
+            out.append(f"  {line.replace('-…', '-*')} (glob)" if varies else f"  {line}")
     return "\n".join(out) + "\n"
 
 

@@ -17,7 +17,7 @@ from mdmem.cli.output import clean, emit, json_option, say
 @types_option
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Instead of entity, note, task and memory.")
 @click.option("--stale-days", type=click.FloatRange(0), default=30, show_default=True, help="When open work counts as stale.")
-@click.option("--limit", "-n", type=click.IntRange(0), default=10, show_default=True, help="Entries of most changed and stale.")
+@click.option("--limit", "-n", type=click.IntRange(0), default=10, show_default=True, help="Most changed and stale; 0: all.")
 @json_option
 @click.pass_context
 @examples("mdmem graph diff 7d", "mdmem graph diff 2026-11-01 2026-11-30", "mdmem graph diff v1.0 HEAD --types project --json")
@@ -49,6 +49,9 @@ def command(
         for row in rows:
             say(f"  {line_of(row)}{clean(more(row))}")
 
+    def times(row: dict[str, Any]) -> str:
+        return f"  {row['commits']} {'commit' if row['commits'] == 1 else 'commits'}"
+
     def human() -> None:
         say(f"{data['from']['date']} … {data['to']['date']}")
         part("New", data["new"])
@@ -61,7 +64,7 @@ def command(
             lambda row: f"  by {', '.join(row['blocked_by'])}" if row["blocked_by"] else "",
         )
         part("Newly done", data["newly_done"])
-        part("Most changed", data["most_changed"], lambda row: f"  {row['commits']} commits")
+        part("Most changed", data["most_changed"], times)
         if data["empty"]:
             say("Nothing changed.")
         part("Stale", data["stale"])

@@ -28,12 +28,15 @@ def command(ctx: click.Context, fix: bool, as_json: bool) -> None:
             say(f"{row['state']:<9}  {place}: {row['rel']}: {clean(row['target'])}")
             if row["candidates"]:
                 say(f"           perhaps {clean(', '.join(row['candidates']))}")
+            elif row.get("do"):
+                say(f"           {clean(row['do'])}")
         for row in report.renamed:
             say(f"renamed    {clean(row['path'])}, still called {clean(', '.join(row['called']))}")
         for row in report.twins:
             say(f"two files  {clean(row['id'])}: {clean(', '.join(row['paths']))}")
         for row in report.gone:
             say(f"gone       {clean(row['path'])} ({clean(row['title'])})")
+            say(f"           {clean(row['do'])}")
         for row in report.orphans:
             say(f"orphan     {line_of(row)}")
         for row in report.fixed:

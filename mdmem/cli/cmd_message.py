@@ -17,8 +17,9 @@ def _text(given: str) -> str:
 
 
 def _line(row: dict[str, Any]) -> str:
-    mark = " " if row["read"] else "●"
-    return f"{mark} {row['created'][:10]} [{row['type']}] from {row['from']}: {clean(row['subject'])}  ({row['id']})"
+    mark = " " if row["read"] or row["mine"] else "●"
+    kind = row["type"] if row["priority"] == "normal" else f"{row['type']}, {row['priority']}"
+    return f"{mark} {row['created'][:10]} [{clean(kind)}] from {row['from']}: {clean(row['subject'])}  ({row['id']})"
 
 
 def _sent(result: Any, store: Any, as_json: bool) -> None:

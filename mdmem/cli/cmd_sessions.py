@@ -26,7 +26,7 @@ def command(ctx: click.Context, agent: str, last: str, limit: int, as_json: bool
 
     def human() -> None:
         for row in rows:
-            who = f"{row['agent']}@{row['device']}".strip("@")
+            who = f"{row['agent']}@{row['device']}".strip("@") or "somebody"
             say(f"{row['updated'][:16].replace('T', ' ')}  [{who}] {clean(row['title'])}  ({row['id'] or clean(row['path'])})")
         if not rows:
             say("No sessions.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -29,9 +30,14 @@ def _say_lost(store: Store) -> list[dict[str, str]]:
     return gone
 
 
+def _say_unknown(store: Store, task: Any, given: Iterable[str]) -> None:
+    for name in tasks.unknown(store, task, given):
+        note(f"note: no note is named {clean(name)!r} yet; it is written down all the same")
+
+
 def _line(row: dict[str, Any]) -> str:
     held = f"  @{row['claimed_by']}" if row["claimed_by"] else ""
-    waits = f"  waits for {', '.join(row['blocked_by'])}" if row["blocked_by"] else ""
+    waits = f"  waits for {', '.join(row['blocked_by'])}" if row["blocked_by"] and row["status"] not in tasks.ENDED else ""
     return f"[{row['status']}/{row['priority']}] {clean(row['title'])}{held}{clean(waits)}  ({row['id']})"
 
 
@@ -75,7 +81,9 @@ def add(
     store = open_store(ctx, need="write")
     when = stamp(parse_time(due, store.clock.now(), end=True)) if due else ""
     more = {"priority": priority, "parent": parent, "due": when, "scope": scope}
-    _show(*tasks.add(store, title, text, blocked_by=blocked_by, tags=tags.split(","), **more), as_json)
+    done = tasks.add(store, title, text, blocked_by=blocked_by, tags=tags.split(","), **more)
+    _show(*done, as_json)
+    _say_unknown(store, done[0], [*blocked_by, parent])
 
 
 def _step(name: str, text: str, example: str, outcome: str = "") -> None:
@@ -89,7 +97,9 @@ def _step(name: str, text: str, example: str, outcome: str = "") -> None:
         store = open_store(ctx, need="write")
         _say_lost(store)
         words = given.get("outcome") or given.get("reason") or ""
-        _show(*tasks.step(store, reference, name, by=given.get("by") or (), outcome=words, force=force), as_json)
+        done = tasks.step(store, reference, name, by=given.get("by") or (), outcome=words, force=force)
+        _show(*done, as_json)
+        _say_unknown(store, done[0], given.get("by") or ())
 
     run.__doc__ = text
     function = examples(example)(run)

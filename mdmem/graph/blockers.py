@@ -79,7 +79,8 @@ def _blocker(link: Link, known: dict[int, sqlite3.Row]) -> dict[str, Any]:
 
 
 def _named(row: sqlite3.Row) -> dict[str, Any]:
-    return {"id": name_of(row), "title": row["title"], "status": row["status"] or "", "scope": row["scope"] or ""}
+    shown = {name: row[name] or "" for name in ("path", "title", "status", "scope")}
+    return {"id": name_of(row), **shown}
 
 
 def _in_turn(start: int, waiting: Waits, known: dict[int, sqlite3.Row]) -> tuple[list[dict[str, Any]], bool]:

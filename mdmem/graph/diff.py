@@ -106,7 +106,8 @@ def diff(
 ) -> Diff:
     """Return what differs between two dates or revisions; a window in which nothing happened gives an empty answer.
 
-    Only what is committed counts. `limit`: entries of `most changed` and `stale`. Raises NotFound, UsageError, GitFailed."""
+    Only what is committed counts. `limit`: entries of `most changed` and `stale`, 0 for all. Raises NotFound, UsageError,
+    GitFailed."""
     ready(store)
     first, last = end_of(store, start, last=False), end_of(store, end, last=True)
     if first.moment > last.moment:
@@ -131,8 +132,8 @@ def diff(
         "priority": dict(sorted(Counter(state.priority or "(none)" for state in after).items())),
         "kind": dict(sorted(Counter(state.kind for state in after).items())),
     }
-    out.active = _most_changed(store, first.rev, last.rev, after)[:limit]
-    out.stale = _stale(after, {s.key for s in changed}, last.moment, stale_days)[:limit]
+    out.active = _most_changed(store, first.rev, last.rev, after)[: limit or None]
+    out.stale = _stale(after, {s.key for s in changed}, last.moment, stale_days)[: limit or None]
     return out
 
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from mdmem.clock import seconds, stamp
 from mdmem.errors import MdmemError, UsageError
 from mdmem.graph.blockers import blockers
-from mdmem.graph.diff import Diff, diff
+from mdmem.graph.diff import OPEN, Diff, diff, end_of
 from mdmem.graph.nodes import THINGS
-from mdmem.recall.query import Filters
+from mdmem.recall.query import RETIRED, Filters
 from mdmem.recall.select import agent_scopes, may_read, rows
 from mdmem.team import messages, sessions, tasks, work
 from mdmem.team.handoff_text import markdown, paragraph
@@ -83,6 +83,8 @@ def gather(store: Store, *, since: str = "", hours: float = HOURS, for_agent: st
     start = since or stamp(now - timedelta(hours=hours))
     store.index.refresh(embed_budget_s=0.0)
     may_see = readers(store, for_agent)
+    if since and end_of(store, since, last=False).moment > now:
+        raise UsageError(f"{since} lies in the future", hint="mdmem handoff --hours 8")
     found = diff(store, start, "now", kinds=(*THINGS, "session"), limit=0)
     out = Handoff(stamp(now), stamp(found.start.moment), str(store.identity), for_agent)
     waiting = _uncommitted(store, out.since)
@@ -95,12 +97,17 @@ def gather(store: Store, *, since: str = "", hours: float = HOURS, for_agent: st
     ]
     out.messages = _unread(store, for_agent, may_see)
     out.sessions = _sessions(store, found, waiting, may_see)
-    out.decisions = [row for row in out.changed if row["type"] == "decision"]
+    out.decisions = [row for row in out.changed if _decided(row)]
     for row in out.sessions:
         out.decisions += [{"title": text, "id": row["id"], "path": row["path"], "type": "session"} for text in row["decisions"]]
         out.next_steps += [{"step": step, "from": row["id"] or row["path"], "agent": row["agent"]} for step in row["next"]]
     out.summary = paragraph(out)
     return out
+
+
+def _decided(row: dict[str, Any]) -> bool:
+    """Return whether a changed note is a decision that was made and holds: not an open one, nor one that is gone."""
+    return row["type"] == "decision" and row["change"] != "gone" and row["status"] not in (*set(OPEN) - {"active"}, *RETIRED)
 
 
 def readers(store: Store, for_agent: str) -> MaySee:

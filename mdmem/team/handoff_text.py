@@ -59,7 +59,9 @@ def paragraph(handoff: Handoff) -> str:
 
 def _blocked(row: dict[str, Any]) -> str:
     by = ", ".join(str(one.get("title") or one["target"]) for one in row["by"] if not one["ended"])
-    return f"{row['title']} is {row['status']}{f' by {by}' if by else ''} since {row['since'][:10]}."
+    how = "waits" if row["status"] == "waiting" else f"is {row['status']}"
+    what = f" {'for' if row['status'] == 'waiting' else 'by'} {by}" if by else ""
+    return f"{row['title']} {how}{what} since {row['since'][:10]}."
 
 
 def _moment(text: str) -> str:
@@ -83,7 +85,8 @@ def _session(row: dict[str, Any]) -> str:
     touched = row["files"] or row["notes"]
     what = f"; touched {', '.join(touched[:5])}" if touched else ""
     told = f": {row['outcome']}" if row["outcome"] else ""
-    return f"{row['updated'][:16].replace('T', ' ')} {row['agent']}@{row['device']}, {row['title']}{told}{what}"
+    who = f"{row['agent']}@{row['device']}".strip("@") or "somebody"
+    return f"{row['updated'][:16].replace('T', ' ')} {who}, {row['title']}{told}{what}"
 
 
 def _message(row: dict[str, Any]) -> str:

@@ -30,6 +30,7 @@ def as_row(note: Note, store: Store) -> dict[str, Any]:
         "thread": note.text("thread") or note.id or "",
         "in_reply_to": note.text("in_reply_to"),
         "read": is_read(note, store),
+        "mine": sender(note) == str(store.identity),
         "read_by": note.words("read_by"),
         "created": note.created or "",
         "expires": note.expires or "",

@@ -20,7 +20,7 @@ HANDOFF = "handoff"
 _HEADING = re.compile(r"#{1,6}\s+(.*?)\s*#*$")
 _NEXT = re.compile(r"(?:next(?: steps?)?|to ?do|open|remaining|left to do|下一步|待办)\b", re.IGNORECASE)
 _NEXT_LINE = re.compile(r"[-*\s]*(?:\*\*)?(?:next(?: steps?)?|下一步)(?:\*\*)?\s*[:：]\s*(?:\*\*)?\s*(.+)", re.IGNORECASE)
-_LOGGED = re.compile(r"- \d{4}-\d{2}-\d{2} \d{2}:\d{2} \*\*next\*\*: (.+)")
+_LOGGED = re.compile(r"- \d{4}-\d{2}-\d{2} \d{2}:\d{2} \*\*(next|decided|decision|决定)\*\*: (.+)")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?")
 _SHORT = 240
 
@@ -51,7 +51,10 @@ def find(store: Store, reference: str) -> sqlite3.Row:
     for row in found:
         if row["session"] == reference:
             return row
-    row = note_by(store, reference)
+    try:
+        row = note_by(store, reference)
+    except NotFound:
+        raise NotFound(f"no session is named {reference!r}", hint="mdmem sessions") from None
     if row["kind"] != "session":
         raise NotFound(f"{reference} is no session", hint="mdmem sessions")
     return row
@@ -97,7 +100,8 @@ def commits_of(store: Store, session: str) -> list[dict[str, Any]]:
 def told(note: Note) -> dict[str, Any]:
     """Return {next, decisions, files, outcome} as a session's note tells them, each as far as it does."""
     parts = _parts(note.body)
-    steps = note.words("next") + [match[1].strip() for line in note.body.splitlines() if (match := _LOGGED.match(line))]
+    logged = [(match[1], match[2].strip()) for line in note.body.splitlines() if (match := _LOGGED.match(line))]
+    steps = note.words("next") + [text for action, text in logged if action == "next"]
     for heading, lines in parts:
         if _NEXT.match(heading):
             steps += _items(lines)
@@ -106,7 +110,10 @@ def told(note: Note) -> dict[str, Any]:
     outcome = " ".join(" ".join(by_name.get("outcome", [])).split())
     return {
         "next": [_short(step) for step in dict.fromkeys(steps)],
-        "decisions": [_short(item) for item in _items(by_name.get("decisions", []))],
+        "decisions": [
+            _short(item)
+            for item in (*_items(by_name.get("decisions", [])), *(text for action, text in logged if action != "next"))
+        ],
         "files": _items(by_name.get("files", [])),
         "outcome": _short(outcome),
     }

@@ -109,6 +109,23 @@ def _reference(store: Store, text: str) -> str:
         return work.gate(text)
 
 
+def unknown(store: Store, task: Note, given: Iterable[str]) -> list[str]:
+    """Return those of the references given for a task that stand in it as they were given and name no note."""
+    from mdmem.errors import Ambiguous, NotFound
+    from mdmem.recall.select import note_by
+
+    out = []
+    for name in given:
+        if name in (*task.words("blocked_by"), *task.words("part_of")):
+            try:
+                note_by(store, name.strip("[]").partition("|")[0].strip())
+            except NotFound:
+                out.append(name)
+            except Ambiguous:
+                continue
+    return out
+
+
 def step(
     store: Store, reference: str, name: str, *, by: Iterable[str] = (), outcome: str = "", force: bool = False
 ) -> tuple[Note, bool, str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from graph.conftest import commit, put, quarter  # noqa: F401
 
+from mdmem.errors import UsageError
 from mdmem.memory.context import Viewer, session_context
 from mdmem.store import Store
 from mdmem.team import handoff, messages, tasks
@@ -130,3 +131,31 @@ def test_a_model_that_talks_nonsense_leaves_the_template(make_store: Callable[..
 @pytest.mark.parametrize(("text", "hours"), [("8", 8.0), ("36h", 36.0), ("2d", 48.0)])
 def test_the_window(text: str, hours: float) -> None:
     assert handoff.window(text) == hours
+
+
+def test_only_what_was_decided_is_a_decision(store: Store) -> None:
+    """Not one that is open or gone; and what a log line says was decided is one."""
+    put(store.root, "entities/decision/open.md", id="decision-open", type="decision", title="Open", status="open")
+    put(store.root, "entities/decision/made.md", id="decision-made", type="decision", title="Made", status="active")
+    put(store.root, "entities/decision/gone.md", id="decision-gone", type="decision", title="Gone")
+    start = commit(store.root, "2026-11-28T12:00:00 +0000", "three")
+    (store.root / "entities/decision/gone.md").unlink()
+    put(store.root, "entities/decision/made.md", "x", id="decision-made", type="decision", title="Made", status="active")
+    put(store.root, "entities/decision/open.md", "x", id="decision-open", type="decision", title="Open", status="open")
+    line = "- 2026-11-29 10:00 **decided**: 用法兰克福机房\n- 2026-11-29 10:01 **fixed**: The proxy\n"
+    put(store.root, "sessions/2026/11/l.md", line, id="log-1", kind="session", type="log", title="Log")
+    commit(store.root, "2026-11-29T12:00:00 +0000", "later")
+    found = handoff.gather(store, since=start)
+    assert [row["title"] for row in found.decisions] == ["Made", "用法兰克福机房"]
+    assert "Decided: Made, 用法兰克福机房." in found.summary
+    assert "somebody, Log" in markdown(found, 2000)
+
+
+def test_what_waits_waits_for_something_and_a_window_begins_in_the_past(store: Store) -> None:
+    put(store.root, "entities/system/a.md", type="system", title="A", status="waiting", blocked_by="B", updated="2026-11-01")
+    put(store.root, "entities/system/b.md", type="system", title="B", status="blocked", updated="2026-11-02")
+    commit(store.root, "2026-11-02T12:00:00 +0000", "two")
+    text = handoff.gather(store).summary
+    assert "A waits for B since 2026-11-0" in text and "B is blocked since 2026-11-0" in text
+    with pytest.raises(UsageError, match="lies in the future"):
+        handoff.gather(store, since="2027-01-01")

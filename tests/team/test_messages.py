@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from mdmem.cli.main import run
 from mdmem.clock import FixedClock
 from mdmem.errors import UsageError
 from mdmem.identity import Identity
@@ -62,3 +63,16 @@ def test_bad_words(store: Store) -> None:
         messages.send(store, [""], "x")
     with pytest.raises(UsageError):
         messages.send(store, ["a"], " ")
+
+
+def test_one_line_a_message(
+    store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What one wrote oneself is not unread, and what is urgent says so."""
+    note, _, _ = messages.send(store, ["rival"], "哪个区域？", type_="question", priority="high")
+    assert run(["-C", str(store.root), "thread", note.id or ""]) == 0
+    assert capsys.readouterr().out.startswith("● 2026-11-30 [question, high]")
+    monkeypatch.setenv("MDMEM_AGENT", "tester")
+    monkeypatch.setenv("MDMEM_DEVICE", "laptop")
+    assert run(["-C", str(store.root), "thread", note.id or ""]) == 0
+    assert capsys.readouterr().out.startswith("  2026-11-30 [question, high]")

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from mdmem.cli.main import run
 from mdmem.errors import Ambiguous, ConflictFound, NotFound, UsageError
 from mdmem.identity import Identity
 from mdmem.notes.frontmatter import edit
@@ -116,10 +117,26 @@ def test_offline_and_in_a_code_repository_every_step_works(make_store: Callable[
 
 
 def test_a_dated_line_by_its_own_command(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
-    from mdmem.cli.main import run
-
     tasks.add(store, "Deploy", "first words")
     assert run(["-C", str(store.root), "task", "note", "Deploy", "The window is Thursday"]) == 0
     body = work.find(store, "task", "Deploy").body
     assert body.startswith("first words\n\n- ") and body.endswith(": The window is Thursday\n")
     assert run(["-C", str(store.root), "task", "note", "Deploy", " "]) == 2
+
+
+def test_what_a_task_waits_for_is_said_to_be_unknown_when_it_is(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    gateway = store.root / "entities/system/gateway.md"
+    gateway.parent.mkdir(parents=True)
+    gateway.write_text("---\ntype: system\ntitle: 支付网关\n---\n")
+
+    def said(*args: str) -> tuple[str, str]:
+        assert run(["-C", str(store.root), "task", *args]) == 0
+        out, err = capsys.readouterr()
+        return out, err
+
+    err = said("add", "Deploy", "--blocked-by", "支付网关", "--parent", "Big")[1]
+    assert err == "note: no note is named 'Big' yet; it is written down all the same\n"
+    out, err = said("block", "Deploy", "--by", "支付", "--by", "[[支付网关]]")
+    assert "waits for" in out and err == "note: no note is named '支付' yet; it is written down all the same\n"
+    # What is over waits for nothing.
+    assert "waits for" not in said("done", "Deploy")[0]
