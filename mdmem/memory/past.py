@@ -16,7 +16,7 @@ def note_at(store: Store, reference: str, when: str) -> tuple[Note, str]:
     Raises NotFound."""
     from mdmem.memory.timeline import outside
     from mdmem.notes.note import load
-    from mdmem.recall.select import agent_scopes, may_read, note_by
+    from mdmem.recall.select import agent_scopes, may_read, note_by, unreadable
     from mdmem.repo.history import path_at, read_at, resolve
 
     rev = resolve(store.git, when, store.clock.now())
@@ -36,6 +36,7 @@ def note_at(store: Store, reference: str, when: str) -> tuple[Note, str]:
     if then is None or data is None:
         raise NotFound(f"{reference} was not there at {when}", hint=typed("mdmem", "history", reference))
     note = load(store.from_git(then) or then, data)
-    if not may_read(note.scope, agent_scopes(store)):
+    # It may live on under another name, in a scope that is not for this agent.
+    if not may_read(note.scope, agent_scopes(store)) or note.id in unreadable(store):
         raise NotFound(f"{reference} was not there at {when}", hint=typed("mdmem", "history", reference))
     return note, rev

@@ -50,7 +50,7 @@ def _gone(store: Store, reference: str) -> str:
 def _was_readable(store: Store, path: str) -> bool:
     """Return whether this agent may read a note that is gone: by the scope that it had last."""
     from mdmem.notes.note import load
-    from mdmem.recall.select import agent_scopes, may_read
+    from mdmem.recall.select import agent_scopes, may_read, unreadable
     from mdmem.repo.history import log_of, read_at
 
     patterns = agent_scopes(store)
@@ -60,7 +60,11 @@ def _was_readable(store: Store, path: str) -> bool:
         return False  # it is there, and not for this agent
     versions = (read_at(store.git, change.rev, change.path) for change in log_of(store.git, store.to_git(path)))
     last = next((data for data in versions if data is not None), None)
-    return last is not None and may_read(load(path, last).scope, patterns)
+    if last is None:
+        return False
+    note = load(path, last)
+    # It may live on under another name, in a scope that is not for this agent.
+    return may_read(note.scope, patterns) and note.id not in unreadable(store)
 
 
 def history(store: Store, reference: str, limit: int = 0) -> tuple[str, list[Change]]:

@@ -119,16 +119,23 @@ def readable(store: Store) -> set[int] | None:
 
 
 def hidden(store: Store, catalog: Catalog | None = None) -> frozenset[int]:
-    """Return the rowids of the notes that this agent may not read: no figure of the index may count them."""
+    """Return the rowids of the notes that this agent may not read: no figure of the index may count them.
+
+    `catalog`: one of an earlier date; what may not be read today may not be read as it was."""
     patterns = agent_scopes(store)
     if patterns is None:
         return frozenset()
-    catalog = catalog or store.index.catalog
+    today = store.index.catalog
+    catalog = catalog or today
     kept = catalog.kept()
     key = (_HIDDEN, patterns)
     if key not in kept:
-        found = catalog.rows("SELECT rowid, scope FROM notes")
-        kept[key] = frozenset(row["rowid"] for row in found if not may_read(row["scope"], patterns))
+        since = unreadable(store) if catalog is not today else set()
+        kept[key] = frozenset(
+            row["rowid"]
+            for row in catalog.rows("SELECT rowid, id, path, scope FROM notes")
+            if not may_read(row["scope"], patterns) or row["path"] in since or row["id"] in since
+        )
     closed: frozenset[int] = kept[key]
     return closed
 
@@ -227,8 +234,8 @@ def allowed(store: Store, filters: Filters, catalog: Catalog | None = None) -> f
     others, until = catalog.row(counted, [*values, moment]) or (0, None)
     found: frozenset[int] | None = None
     if patterns is not None or others:
-        rows = catalog.rows(f"SELECT n.rowid AS rowid, n.scope AS scope FROM notes n WHERE {sql}", values)
-        found = frozenset(row["rowid"] for row in rows if patterns is None or may_read(row["scope"], patterns))
+        chosen = frozenset(row["rowid"] for row in catalog.rows(f"SELECT n.rowid AS rowid FROM notes n WHERE {sql}", values))
+        found = chosen - hidden(store, catalog)
     if len(kept) > KEPT:
         kept.clear()
     kept[key] = (moment, str(until or FOREVER), found)

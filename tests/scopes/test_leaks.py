@@ -288,3 +288,40 @@ def test_every_figure_is_that_of_a_store_without_the_hidden_notes(place: Path) -
         if answers[0][line] != answers[1][line]
     }
     assert not differing, differing
+
+
+def test_what_may_not_be_read_today_may_not_be_read_as_it_was(place: Path) -> None:
+    """A note that was shared and is not any more: every way into the past knows nothing of it, renamed or not."""
+    from mdmem.setup import init
+
+    root = place / "store"
+    init(root)
+    fields = {"id": "zq00aaaaaa-id", "title": "Of zq00aaaaaa"}
+    put(root, "memories/zq00aaaaaa.md", "common text", **fields)
+    put(root, "memories/open.md", "common text, open", id="open-id", title="Open")
+    commit(root, "2026-11-20T09:00:00 +0000", "remember: zq00aaaaaa", "Mdmem-Agent: bot", "Mdmem-Device: here")
+    (root / "memories/zq00aaaaaa.md").unlink()
+    put(root, "memories/zq00aaaaaa-two.md", "common text", **fields, scope="agent:rival")
+    commit(root, "2026-11-22T09:00:00 +0000", "set: zq00aaaaaa", "Mdmem-Agent: bot", "Mdmem-Device: here")
+    user_file().write_text('[agents.bot]\nscopes = ["shared"]\n')
+    os.chdir(root)
+    for line in (
+        "recall common --as-of 2026-11-21 --keyword --json --explain",
+        "diff 2026-11-01 2026-11-21 --json",
+        "diff 2026-11-21 --json",
+        "graph diff 2026-11-01 2026-11-21 --json",
+        "graph diff 2026-11-21 --json",
+        "history memories/open.md --json",
+        "graph timeline open-id --json",
+        "agents --json",
+        "undo --dry-run --json",
+        "query select+*+from+history --json",
+        "handoff --no-save --since 2026-11-01 --json",
+    ):
+        text = said(*(word.replace("+", " ") for word in line.split()))
+        assert not SECRET.search(text), (line, text)
+        assert "memories/open.md" in text or not line.startswith(("recall", "history")), (line, text)
+    for name in ("zq00aaaaaa-id", "memories/zq00aaaaaa.md"):
+        for words in (("show", name, "--at", "2026-11-21"), ("history", name), ("restore", name, "--at", "2026-11-21")):
+            text = said(*words)
+            assert "common text" not in text and not SECRET.search(text.replace(name, "")), (words, text)
