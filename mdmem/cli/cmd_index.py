@@ -7,6 +7,8 @@ import click
 from mdmem.cli.opening import examples, open_store
 from mdmem.cli.output import emit, json_option, note, say
 from mdmem.cli.progress import progress
+from mdmem.index.refresh import Refreshed
+from mdmem.store import Store
 
 
 @click.group("index")
@@ -37,6 +39,18 @@ def status(ctx: click.Context, as_json: bool) -> None:
     emit(data, as_json, human)
 
 
+def _say_done(store: Store, done: Refreshed, as_json: bool) -> None:
+    from mdmem.recall.select import agent_scopes
+
+    if agent_scopes(store) is not None:
+        # How many files came and went, and which could not be read, is also about scopes that this agent may not read.
+        emit({"busy": done.busy}, as_json, lambda: say("the index is up to date" if not done.busy else "another is at work"))
+        return
+    emit(done.as_dict(), as_json, lambda: say(done.line()))
+    for text in done.notices:
+        note(f"note: {text}")
+
+
 @command.command("refresh")
 @click.option("--no-vectors", is_flag=True, help="Words only; vectors are filled by later commands.")
 @json_option
@@ -47,9 +61,7 @@ def refresh(ctx: click.Context, no_vectors: bool, as_json: bool) -> None:
     store = open_store(ctx)
     with progress("Indexing") as tell:
         done = store.index.refresh(embed_budget_s=0.0 if no_vectors else None, progress=tell)
-    emit(done.as_dict(), as_json, lambda: say(done.line()))
-    for text in done.notices:
-        note(f"note: {text}")
+    _say_done(store, done, as_json)
 
 
 @command.command("rebuild")
@@ -63,9 +75,7 @@ def rebuild(ctx: click.Context, part: str, as_json: bool) -> None:
     store.index.rebuild(part)
     with progress("Indexing") as tell:
         done = store.index.refresh(embed_budget_s=None, progress=tell)
-    emit(done.as_dict(), as_json, lambda: say(done.line()))
-    for text in done.notices:
-        note(f"note: {text}")
+    _say_done(store, done, as_json)
 
 
 @command.command("verify")

@@ -22,13 +22,15 @@ class Tidied:
 
 
 def tidy(store: Store, paths: Iterable[str] | None, *, ids: bool, dry_run: bool) -> Tidied:
-    """Format each note; one that cannot be parsed is named and left. Nothing is committed."""
+    """Format each note that this agent may read; one that cannot be parsed is named and left. Nothing is committed."""
     from mdmem.memory.change import new_id
     from mdmem.notes.frontmatter import edit
     from mdmem.notes.reform import reform
+    from mdmem.recall.select import nameable
 
     out = Tidied()
-    for path in sorted(paths if paths is not None else [stat.path for stat in store.folder.scan()]):
+    may_name = nameable(store)
+    for path in filter(may_name, sorted(paths if paths is not None else [stat.path for stat in store.folder.scan()])):
         out.looked += 1
         try:
             note = store.folder.read(path)

@@ -24,9 +24,8 @@ SILENT = {
     "starts a face that has its own table below": ("serve", "mcp", "dashboard"),
     "asks a file of questions in a store of its own": ("bench recall",),
     "writes what its caller gives, and shows that": (
-        "remember", "log", "heartbeat", "task add", "message send", "import", "sync-memories",
+        "log", "heartbeat", "task add", "message send", "import", "sync-memories",
     ),
-    "counts files that it changed, which are the whole store's": ("fmt", "index rebuild", "index refresh"),
 }  # fmt: skip
 
 
@@ -49,6 +48,13 @@ def _write(*words: str, tail: tuple[str, ...] = ()) -> Ask:
 
 
 ASKED: dict[str, Ask] = {
+    "remember": lambda note: [
+        ("remember", "fact", f"common text {note['word']}", "--json"),
+        *_write("remember", "fact", f"no {note['word']} any more", "--supersedes")(note),
+    ],
+    "fmt": _once("fmt --check --json", "fmt --json"),
+    "index refresh": _once("index refresh --json"),
+    "index rebuild": _once("index rebuild text --json"),
     "list": _once("list --json --status any", "list --json --status any --sort title"),
     "recall": lambda note: [
         ("recall", "common text", "--json", "--explain", "--limit", "50", "--budget", "4000", "--mode", "keyword"),

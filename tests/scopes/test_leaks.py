@@ -220,6 +220,8 @@ FIGURES = (
     "status --json",
     "index status --json",
     "index verify --json",
+    "index refresh --json",
+    "fmt --check --json",
     "stats --json",
     "check --json",
     "graph health --json",
