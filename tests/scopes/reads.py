@@ -121,6 +121,8 @@ ASKED: dict[str, Ask] = {
     "lease release": _write("lease", "release"),
     "lease list": _once("lease list --json"),
     "conflicts": _once("conflicts --json", "conflicts"),
+    "review": _once("review --json", "review"),
+    "review settle": _write("review", "settle", tail=("supersede",)),
     "resolve": _write("resolve", tail=("--keep", "1")),
     "status": _once("status --json", "status"),
     "check": _once("check --json", "check"),
@@ -139,6 +141,8 @@ def commands(root: click.Group, hidden: dict[str, Any]) -> Iterator[str]:
         if not isinstance(command, click.Group):
             yield name
             return
+        if command.invoke_without_command:
+            yield name
         for below in command.list_commands(context):
             found = command.get_command(context, below)
             assert found is not None
