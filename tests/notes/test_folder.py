@@ -351,3 +351,37 @@ def test_n19_a_file_named_like_a_branch(folder: Folder) -> None:
     folder.create("main/main.md", b"x")
     (folder.root / "master").write_text("no note")
     assert paths(folder) == ["main/main.md"]
+
+
+def test_the_bytes_and_then_the_name_are_on_the_disk_before_a_write_returns(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[tuple[str, int]] = []
+    fsync, replace, link = os.fsync, os.replace, os.link
+
+    def named(call: str, inode: int) -> None:
+        done.append((call, inode))
+
+    def watched_fsync(fd: int) -> None:
+        named("fsync", os.fstat(fd).st_ino)
+        fsync(fd)
+
+    def watched_replace(old: Path, new: Path) -> None:
+        named("name", os.stat(old).st_ino)
+        replace(old, new)
+
+    def watched_link(old: Path, new: Path) -> None:
+        named("name", os.stat(old).st_ino)
+        link(old, new)
+
+    monkeypatch.setattr(os, "fsync", watched_fsync)
+    monkeypatch.setattr(os, "replace", watched_replace)
+    monkeypatch.setattr(os, "link", watched_link)
+    for write in (lambda: folder.create("memories/a.md", b"old\n"), lambda: folder.write("memories/a.md", b"new\n", None)):
+        done.clear()
+        write()
+        file, above = (os.stat(folder.root / path).st_ino for path in ("memories/a.md", "memories"))
+        assert [step for step in done if step[1] in (file, above)] == [("fsync", file), ("name", file), ("fsync", above)]
+    done.clear()
+    folder.delete("memories/a.md", None)
+    assert ("fsync", above) in done

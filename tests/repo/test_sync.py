@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from mdmem.notes.redact import scan
+from mdmem.repo import place
 from mdmem.repo.merge import find_conflicts
 
 from .conftest import Clone, World
@@ -438,3 +443,26 @@ def test_embedded_stores_are_left_alone_unless_named(world: World) -> None:
     two.sync(mode="embedded", roots=("memories",))
     result = one.sync("embedded", ("memories",))
     assert result.state == "refused" and "code.py" in result.reason
+
+
+def test_an_editor_that_saves_while_sync_waits_for_the_disk_loses_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = world.pair()
+    one.save("a.md", one.read("a.md").replace("one", "ONE"))
+    one.sync()
+    wait = place._sync_all
+    saved = []
+
+    def save_and_wait(files: list[Path]) -> None:
+        if files and not saved:
+            saved.append(True)
+            two.write("a.md", two.read("a.md").replace("three", "typed meanwhile"))
+        wait(files)
+
+    monkeypatch.setattr(place, "_sync_all", save_and_wait)
+    two.sync()
+    assert saved and "ONE" in two.read("a.md") and "typed meanwhile" in two.read("a.md")
+    two.sync()
+    meet(one, two)
+    assert "ONE" in one.read("a.md") and "typed meanwhile" in one.read("a.md")
