@@ -23,6 +23,7 @@ SILENT = {
     ),
     "starts a face that has its own table below": ("serve", "mcp", "dashboard"),
     "asks a file of questions in a store of its own": ("bench recall",),
+    "needs a server, and is run for a whole store after a merge": ("index push",),
     "writes what its caller gives, and shows that": (
         "log", "heartbeat", "task add", "message send", "import", "sync-memories",
     ),
