@@ -129,7 +129,7 @@ def write_figures(root: Path, rng: random.Random) -> None:
 
 
 COMMANDS = (
-    ("graph", "search", "port", "--all-time"),
+    ("graph", "search", "text of an entity", "--all-time"),
     ("graph", "search", "which system is blocked", "--all-time"),
     ("graph", "related", "Entity 7", "--depth", "2"),
     ("graph", "path", "Entity 7", "Entity 8"),
