@@ -228,7 +228,9 @@ def main() -> int:
     from mdmem.recall.bench_data import load_dataset
 
     results = json.loads(table.RESULTS.read_text("utf-8")) if table.RESULTS.exists() else {}
-    found: dict[str, Any] = {"machine": table.machine(), "files": {}, "versions": {}}
+    before = results.get("peers", {})
+    # Files measured earlier keep their tables.
+    found: dict[str, Any] = {"machine": table.machine(), "files": before.get("files", {}), "versions": {}}
     ready: dict[str, Any] = {}
     for peer in PEERS:
         if peer.name in given.only:

@@ -57,6 +57,11 @@ def status(index: Index, without: frozenset[int] | None = None) -> dict[str, Any
         out["text"] = health.trouble
     else:
         out["segments"] = health.segments
+    if index.store.config.get("index.engine") == "milvus":
+        from mdmem.index.milvus import health_of
+
+        shared = health_of(index.store.config)
+        out["shared"] = shared.trouble or f"{shared.windows} passages"
     try:
         stored = index.dense.vectors()
         out["vectors"] = len(stored) if stored is not None else 0

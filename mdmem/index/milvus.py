@@ -71,6 +71,20 @@ def target_of(config: Config) -> Target | None:
     return Target(uri, os.environ.get(named, "") if named else "", collection)
 
 
+def health_of(config: Config) -> Health:
+    """Return the state of the configured shared index; never raises."""
+    try:
+        target = target_of(config)
+        assert target is not None
+        engine = Engine(target)
+    except SharedDown as error:
+        return Health("milvus", trouble=f"{error} ({error.why})" if error.why else str(error))
+    try:
+        return engine.health()
+    finally:
+        engine.close()
+
+
 def mark_of(sha: str, path: str, model: str) -> str:
     """Return what changes when anything that is stored of a note would: its bytes, its path, our versions, the model."""
     text = f"{LAYOUT} {PARSER} {WINDOWS} {ANALYZER} {model} {path} {sha}"

@@ -130,6 +130,8 @@ def test_the_shared_index_answers_as_the_local_one_does(tmp_path: Path, monkeypa
     root = made(tmp_path / "store")
     done = push_store(opened(root))
     assert (done.written, done.deleted, done.without_vectors) == (60, 0, 0)
+    windows = opened(root).index.catalog.value("SELECT count(*) FROM windows")
+    assert opened(root).index.status()["shared"] == f"{windows} passages"
     asked = [Query(text, mode=mode, limit=10) for text in QUESTIONS for mode in ("keyword", "hybrid", "semantic")]
     asked += [
         Query("word8 word9", limit=10, filters=Filters(tags=("t1",))),

@@ -61,12 +61,13 @@ def test_without_an_address_or_the_extra_the_local_index_answers_and_says_so(
     (store.root / "memories").mkdir(exist_ok=True)
     (store.root / "memories" / "a.md").write_text("A walrus was seen.\n")
     monkeypatch.setenv("MDMEM_INDEX_ENGINE", "milvus")
-    for uri, told in (("", "index.uri is empty"), ("http://127.0.0.1:9", "mdmem")):
+    for uri, told in (("", "index.uri is empty"), ("http://127.0.0.1:9", "pymilvus, which is not installed")):
         monkeypatch.setenv("MDMEM_INDEX_URI", uri)
         monkeypatch.setattr(milvus, "find_spec", lambda name: None)
         answer = recall(Store.open(store.root), Query("walrus", mode="keyword"))
         assert [hit.path for hit in answer.results] == ["memories/a.md"]
         assert any("answered from the local index" in text for text in answer.notices), told
+        assert told in Store.open(store.root).index.status()["shared"]
     config = Config(values={"index.engine": "milvus", "index.uri": ""})
     with pytest.raises(SharedDown):
         target_of(config)
