@@ -24,11 +24,13 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-from mdmem.config import Config
-from mdmem.index.embed import BUNDLED, load_embedder
-from mdmem.index.embed_onnx import OnnxEmbedder
-
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from mdmem.config import Config  # noqa: E402
+from mdmem.index.embed import BUNDLED, load_embedder  # noqa: E402
+from mdmem.index.embed_onnx import OnnxEmbedder  # noqa: E402
+
 RAW = "integers, plain onnxruntime"
 OURS = "integers, mdmem (as shipped)"
 START = """

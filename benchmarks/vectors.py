@@ -73,7 +73,7 @@ def approximate(rows: Any, asked: Any, truth: list[set[int]], runs: int) -> dict
     before = resident()
     began = time.perf_counter()
     index = faiss.IndexHNSWFlat(DIMS, 32, faiss.METRIC_INNER_PRODUCT)
-    index.hnsw.efConstruction, index.hnsw.efSearch = 200, 64
+    index.hnsw.efConstruction, index.hnsw.efSearch = 100, 64
     index.add(rows)
     built = time.perf_counter() - began
     memory = resident() - before

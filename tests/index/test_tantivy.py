@@ -140,6 +140,19 @@ def test_both_engines_give_the_same_top_ten_among_many_candidates(tmp_path: Path
     assert same / places > 0.95
 
 
+def test_an_open_reader_sees_what_another_process_writes_and_drops_what_it_kept(tmp_path: Path) -> None:
+    writer = fresh(tmp_path)
+    writer.update((), [Row(1, 1, (["walrus"], [], [], []))])
+    reader = TantivyText(tmp_path / "text", "e1")
+    kept = reader.corpus((), (), "stamp")
+    assert reader.kept("stamp") is kept and reader.kept("other") is None and not reader.replaced()
+    writer.update({1}, [Row(2, 1, (["walrus"], [], [], [])), Row(3, 2, (["walrus"], [], [], []))])
+    assert reader.replaced() and reader.kept("stamp") is None
+    assert [hit.window for hit in reader.corpus().search([("walrus", 1.0)], None, 9).hits] == [2, 3]
+    writer.create()
+    assert reader.corpus().search([("walrus", 1.0)], None, 9).hits == []
+
+
 def test_another_catalog_or_version_counts_as_damage(tmp_path: Path) -> None:
     index = fresh(tmp_path)
     index.update((), [row(1, 1, random.Random(1))])
