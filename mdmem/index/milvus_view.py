@@ -162,19 +162,25 @@ class SharedView:
             if window["near"] and "meaning" in parts[number]:
                 self.vectors[rowid] = parts[number]["meaning"]
 
-    def corpus(self) -> Corpus:
-        """Return the windows of the candidates."""
+    def corpus(self, without: frozenset[int] = frozenset()) -> Corpus:
+        """Return the windows of the candidates. `without` is not looked at: what may not be read was not fetched."""
         assert self._corpus is not None
         return self._corpus
 
     def text_hits(
-        self, query: str | Sequence[tuple[str, float]], allowed: Collection[int] | None = None, limit: int = 50
+        self,
+        query: str | Sequence[tuple[str, float]],
+        allowed: Collection[int] | None = None,
+        limit: int = 50,
+        without: frozenset[int] = frozenset(),
     ) -> TextHits:
         """Return the best windows by BM25F; see Index.text_hits."""
         words = query_words(query) if isinstance(query, str) else list(query)
         return self.corpus().search(words, allowed, limit)
 
-    def syntax_hits(self, query: str, allowed: Collection[int] | None = None, limit: int = 50) -> TextHits:
+    def syntax_hits(
+        self, query: str, allowed: Collection[int] | None = None, limit: int = 50, without: frozenset[int] = frozenset()
+    ) -> TextHits:
         """Raises UsageError: the shared index knows no query language."""
         raise UsageError("the shared index knows no query language", hint="leave out --query-syntax")
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
 
 from graph.conftest import commit, git, put
+from mdmem.cli.main import run
 from mdmem.errors import NotFound
 from mdmem.graph.export import dot, graph, mermaid
 from mdmem.graph.health import health
@@ -202,3 +204,17 @@ def test_a_thousand_entities_in_rings(store: Store) -> None:
     assert path(store, "Number 0", "Number 5")["length"] == 5
     assert path(store, "Number 3", "The 23th", depth=100)["found"]
     assert len(related(store, "number-3", depth=1).found) == 2
+
+
+def test_reconcile_says_what_to_do(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each finding comes with the nearest names, or with what to do."""
+    put(store.root, "entities/system/gateway.md", "See [[支付网]] and [runbook](docs/none.md).", title="支付网关")
+    commit(store.root, "2026-11-28T12:00:00 +0000", "one")
+    put(store.root, "memories/it's gone.md", "x", id="mem-gone", title="It's gone")
+    commit(store.root, "2026-11-29T12:00:00 +0000", "two")
+    (store.root / "memories/it's gone.md").unlink()
+    assert run(["-C", str(store.root), "graph", "reconcile"]) == 0
+    out = capsys.readouterr().out
+    assert "mend the name, or write the note" in out
+    line = next(line for line in out.splitlines() if "git checkout" in line)
+    assert shlex.split(line.partition(",")[0]) == ["git", "checkout", "--", "memories/it's gone.md"]
