@@ -35,4 +35,4 @@ def test_a_tutorial_runs_as_written(page: Path, tmp_path: Path) -> None:
 
 
 def test_there_are_tutorials() -> None:
-    assert {page.stem for page in PAGES} >= {"first-memory", "two-machines"}
+    assert {page.stem for page in PAGES} >= {"first-memory", "two-machines", "claude-code"}

@@ -1,4 +1,5 @@
-"""Writes the pages of docs/ that come from the program: every command, every setting, and the completion scripts.
+"""Writes the pages of docs/ that come from the program: every command, every setting, the schema
+of the frontmatter, and the completion scripts.
 
     python tools/make_docs.py           write them
     python tools/make_docs.py --check   exit 1 when one of them is not what the program says
@@ -6,6 +7,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -19,6 +21,7 @@ import click  # noqa: E402
 from mdmem.cli.main import COMMANDS, group  # noqa: E402
 from mdmem.config import DEFAULTS, SHARED  # noqa: E402
 from mdmem.config_help import MEANING  # noqa: E402
+from mdmem.notes.json_schema import json_schema  # noqa: E402
 
 NOTE = "<!-- Written by tools/make_docs.py; change the program, not this page. -->\n"
 
@@ -105,6 +108,7 @@ def completion_script(shell: str) -> str:
 def pages() -> dict[Path, str]:
     """Return {path: text} of every generated file."""
     out = {ROOT / "docs/commands.md": command_page(), ROOT / "docs/settings.md": settings_page()}
+    out[ROOT / "docs/note.schema.json"] = json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
     for shell in ("bash", "zsh", "fish"):
         out[ROOT / f"docs/completion/mdmem.{shell}"] = completion_script(shell)
     return out

@@ -22,7 +22,7 @@ from mdmem.cli.progress import progress
 @examples(
     "mdmem import ~/old-notes",
     "mdmem import decision.md --type decision",
-    "mdmem import ~/vault --dry-run --json",
+    "mdmem import export.ndjson --dry-run --json",
     "mdmem import transcripts",
 )
 def command(ctx: click.Context, source: str, path: str | None, type_: str, scope: str, dry_run: bool, as_json: bool) -> None:
@@ -47,9 +47,12 @@ def command(ctx: click.Context, source: str, path: str | None, type_: str, scope
 
     def human() -> None:
         verb = "Would import" if dry_run else "Imported"
-        say(f"{verb} {done.created}, unchanged {done.unchanged}, failed {len(done.failed)}")
+        left = f", left out {len(done.left_out)}" if done.left_out else ""
+        say(f"{verb} {done.created}, unchanged {done.unchanged}, failed {len(done.failed)}{left}")
 
     emit({**done.as_dict(), "dry_run": dry_run}, as_json, human)
+    for row in done.left_out:
+        note(f"left out: {clean(row['path'])}: {clean(row['reason'])}")
     for row in done.failed:
         note(f"failed: {clean(row['path'])}: {clean(row['reason'])}")
     if done.reason:

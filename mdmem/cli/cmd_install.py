@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from mdmem.cli.opening import examples, open_store
-from mdmem.cli.output import clean, emit, json_option, note, say
+from mdmem.cli.output import clean, emit, json_option, note, place, say
 from mdmem.errors import UsageError
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ def print_change(done: Installed, dry_run: bool, as_json: bool, what: str) -> No
         if dry_run:
             say(clean(done.diff).rstrip("\n") if done.diff else f"{done.file}: nothing to change")
         elif done.changed:
-            say(f"{what}: {clean(done.file)}")
+            say(f"{what}: {place(done.file)}")
         else:
-            say(f"Nothing to change: {clean(done.file)}")
+            say(f"Nothing to change: {place(done.file)}")
 
     emit({**done.as_dict(), "dry_run": dry_run}, as_json, human)
     for text in done.notices:

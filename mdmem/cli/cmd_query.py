@@ -14,13 +14,15 @@ from mdmem.errors import UsageError
 
 
 def _tables(as_json: bool) -> None:
-    from mdmem.recall.sql import HISTORY, TABLES
+    from mdmem.recall.sql import MADE, TABLES
 
-    data = {**{name: text for name, (text, _) in TABLES.items()}, HISTORY[1]: HISTORY[0]}
+    data = {name: text for name, (text, _) in {**TABLES, **MADE}.items()}
 
     def human() -> None:
         for name, text in data.items():
             say(f"{name:<10} {text}")
+        say("")
+        say("Columns of one: mdmem query \"SELECT * FROM tags LIMIT 1\" --json; all of them stand in docs/query.md.")
         say("")
         say("bm25('words')      how well a note matches words; 0 for not at all")
         say("similar('words')   how near a note is in meaning (cosine)")

@@ -65,6 +65,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "mcp": ("mdmem.cli.cmd_mcp:command", "The MCP server on stdin and stdout."),
     "config": ("mdmem.cli.cmd_config:command", "Show and change your settings."),
     "trust": ("mdmem.cli.cmd_trust:command", "Trust the store that you are in."),
+    "schema": ("mdmem.cli.cmd_schema:command", "The frontmatter's fields as JSON Schema."),
     "completion": ("mdmem.cli.cmd_completion:command", "Print a shell's completion script."),
 }
 # Names that people know from elsewhere, kept out of the list.

@@ -193,8 +193,8 @@ TOOLS: list[dict[str, Any]] = [
     _tool(
         "memory_query",
         "SQL over notes",
-        "One read-only SELECT. Tables: notes, tags, passages, edges, problems, sessions, tasks, messages, agents, history; "
-        "functions bm25('words'), similar('words'), decay(updated).",
+        "One read-only SELECT. Tables: notes, tags, passages, edges, problems, sessions, tasks, messages, agents, usage, "
+        "history; functions bm25('words'), similar('words'), decay(updated).",
         {"sql": TEXT},
         ("sql",),
         reads=True,

@@ -25,6 +25,7 @@ FORMATS = ("markdown", "obsidian", "ndjson", "json", "es-bulk", "zip")
 ONE_FILE = ("ndjson", "json", "es-bulk", "zip")
 RECORD = "mdmem-note"
 VERSION = 1
+MARK = ".mdmem-export.json"  # says of a folder that its notes lie where they lay in the store
 Tell = Callable[[int, int, str], None]
 
 
@@ -100,6 +101,8 @@ def _tree(store: Store, folder: Path, found: list[sqlite3.Row], obsidian: bool, 
         target = folder / row["path"]
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MARK).write_text(json.dumps({"format": RECORD, "version": VERSION, "notes": len(found)}) + "\n")
     if obsidian:
         (folder / ".obsidian").mkdir(parents=True, exist_ok=True)
         (folder / ".obsidian" / "app.json").write_text('{"useMarkdownLinks": false, "newLinkFormat": "shortest"}\n')

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mdmem.errors import ConflictFound, MdmemError
-from mdmem.memory.importing import MAX_BYTES, Imported, import_markdown
-from mdmem.memory.remember import Memory, find_id, render, same_content
-from mdmem.memory.write import commit, subject
+from mdmem.errors import MdmemError
+from mdmem.memory.importing import MAX_BYTES, import_markdown, not_own, put_back
+from mdmem.memory.placing import Imported, Placing
+from mdmem.memory.remember import Memory, render, same_content
 
 if TYPE_CHECKING:
-    from mdmem.memory.records import Given, Relation, Unread
+    from mdmem.memory.records import Item, Relation
     from mdmem.store import Store
 
 RECORDS = (".json", ".jsonl", ".ndjson", ".zip")
@@ -39,36 +38,58 @@ def import_records(
     progress: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> Imported:
     """Import JSON, NDJSON, Elasticsearch bulk, the exports of other programs, or a zip; one bad record stops no other."""
-    from mdmem.memory.records import Relation, Unread
+    from mdmem.memory.records import LeftOut, Relation, Unread
 
-    every = list(_given(source))
-    relations = [item for item in every if isinstance(item, Relation)]
-    found = [item for item in every if not isinstance(item, Relation)]
-    out = Imported()
-    with contextlib.nullcontext() if dry_run else store.folder.bulk():
+    not_own(store, source)
+    found = list(_given(source))
+    leads: dict[str, list[Relation]] = {}
+    for item in found:
+        if isinstance(item, Relation):
+            leads.setdefault(item.start, []).append(item)
+    placing = Placing(store, dry_run)
+    out = placing.out
+    titles = set()
+    with placing.going_on():
         for number, item in enumerate(found):
             progress(number, len(found), "")
             where = f"record {number + 1}"
             if isinstance(item, Unread):
                 out.failed.append({"path": item.where, "reason": item.reason})
-                continue
-            try:
-                if item.data:
-                    _ours(store, item.path, item.data, dry_run, out)
-                else:
-                    memory = Memory(type_ or item.type, item.text, item.title, item.tags, scope or item.scope)
-                    targets = sorted({relation.to for relation in relations if relation.start == item.title})
-                    _said(store, memory, {**item.extra, "relates_to": targets}, dry_run, out)
-            except (OSError, MdmemError, UnicodeError) as error:
-                out.failed.append({"path": item.path or where, "reason": str(error)})
+            elif isinstance(item, LeftOut):
+                out.left_out.append({"path": item.where, "reason": item.reason})
+            elif not isinstance(item, Relation):
+                titles.add(item.title)
+                try:
+                    if item.data:
+                        put_back(placing, item.path, item.data)
+                    else:
+                        memory = Memory(type_ or item.type, item.text, item.title, item.tags, scope or item.scope)
+                        _said(placing, memory, {**item.extra, **_edges(leads.get(item.title, []))})
+                except (OSError, MdmemError, UnicodeError) as error:
+                    out.failed.append({"path": item.path or where, "reason": str(error)})
+        for start in sorted(set(leads) - titles):
+            lost = f"{len(leads[start])} relations of it: no such entity is in the file"
+            out.failed.append({"path": f"relation {start[:80]}", "reason": lost})
     progress(len(found), len(found), "")
-    if out.paths and not dry_run:
-        done = commit(store, out.paths, subject("import", f"{len(out.paths)} notes"))
-        out.committed, out.reason = done.done, done.reason
-    return out
+    return placing.done()
 
 
-def _given(source: Path) -> Iterator[Given | Unread | Relation]:
+def _edges(relations: list[Relation]) -> dict[str, list[str]]:
+    """Return relations as fields: under their own name where it is an edge of ours, else `relates_to`, and the words that
+    were used."""
+    from mdmem.notes.schema import EDGE_FIELDS
+
+    fields: dict[str, set[str]] = {}
+    words: list[str] = []
+    for relation in relations:
+        known = relation.rel in EDGE_FIELDS
+        fields.setdefault(relation.rel if known else "relates_to", set()).add(relation.to)
+        if relation.rel and not known and relation.rel != "relates_to":
+            words.append(f"{relation.rel}: {relation.to}")
+    return {**{name: sorted(to) for name, to in sorted(fields.items())}, **({"relations": sorted(set(words))} if words else {})}
+
+
+def _given(source: Path) -> Iterator[Item]:
     from mdmem.memory.records import Given, Unread, read_records
 
     if source.suffix.lower() != ".zip":
@@ -89,65 +110,25 @@ def _given(source: Path) -> Iterator[Given | Unread | Relation]:
         raise MdmemError(f"{source} is not a zip that can be read", why=str(error)) from error
 
 
-def _ours(store: Store, path: str, data: bytes, dry_run: bool, out: Imported) -> None:
-    """Put a note of ours back where it was; the same bytes are unchanged, other bytes at that path or id a failure."""
-    from mdmem.notes.note import load
-    from mdmem.notes.redact import redact
-
-    try:
-        gate = redact(data.decode("utf-8"))
-    except UnicodeDecodeError:
-        pass
-    else:
-        if gate.findings:
-            out.redacted += len(gate.findings)
-            data = gate.text.encode("utf-8")
-    if store.folder.exists(path):
-        if store.folder.read_bytes(path) == data:
-            out.unchanged += 1
-            return
-        raise ConflictFound(f"{path} is there already with another content")
-    note = load(path, data)
-    if note.id and (there := find_id(store, store.folder, note.id)) is not None:
-        if there.data == data:
-            out.unchanged += 1
-            return
-        raise ConflictFound(f"the id {note.id} is there already, in {there.path}")
-    if dry_run:
-        from mdmem.notes.names import unsafe_name
-
-        if unsafe_name(path):
-            raise MdmemError(f"not a name for a note: {unsafe_name(path)}")
-    else:
-        store.folder.create(path, data)
-        out.paths.append(path)
-    out.created += 1
-
-
-def _said(store: Store, memory: Memory, extra: dict[str, Any], dry_run: bool, out: Imported) -> None:
+def _said(placing: Placing, memory: Memory, extra: dict[str, Any]) -> None:
     """Keep a text of another program as a memory, by the same gate and ids as `remember`."""
     from mdmem.memory.remember import checked
     from mdmem.notes import names
+    from mdmem.notes.redact import redact
 
-    out.redacted += len(checked(store, memory))
+    placing.out.redacted += len(checked(placing.store, memory))
+    local = memory.scope == "local"
     identity = names.memory_id("memory", memory.scope, memory.text)
-    existing = find_id(store, store.folder, identity)
+    existing = placing.by_id(identity, local)
     if existing is not None and same_content(existing, memory):
-        out.unchanged += 1
+        placing.out.unchanged += 1
         return
     if existing is not None:
         identity = names.memory_id("memory", memory.scope, memory.text, "import")
-        if find_id(store, store.folder, identity) is not None:
-            out.unchanged += 1
+        if placing.by_id(identity, local) is not None:
+            placing.out.unchanged += 1
             return
-    memory.extra = extra
-    path = names.memory_path(memory.title, identity)
-    # A dry run counts what a real one would do, so a text that the file repeats counts once there too.
-    if identity in out.seen:
-        out.unchanged += 1
-        return
-    out.seen.add(identity)
-    if not dry_run:
-        store.folder.create(path, render(store, memory, identity))
-        out.paths.append(path)
-    out.created += 1
+    for name, value in extra.items():
+        lines = [redact(one).text for one in value] if isinstance(value, list) else redact(str(value)).text
+        memory.extra[name] = lines
+    placing.put(names.memory_path(memory.title, identity), render(placing.store, memory, identity), identity, local)

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from mdmem.clock import read_stamp, stamp
 from mdmem.memory.exporting import RECORD
+from mdmem.notes.schema import TIERS
 
 _TYPES = {
     "preferences": "preference",
@@ -55,14 +56,23 @@ class Unread:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """Records of a kind that is not brought in, and why."""
+
+    where: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Relation:
-    """A relation between two things by name; it becomes an edge of the first."""
+    """A relation between two things by name, `rel` as a word; it becomes an edge of the first."""
 
     start: str
     to: str
+    rel: str = ""
 
 
-Item: TypeAlias = Given | Unread | Relation
+Item: TypeAlias = Given | Unread | LeftOut | Relation
 
 
 def read_records(text: str) -> Iterator[Item]:
@@ -90,35 +100,47 @@ def read_records(text: str) -> Iterator[Item]:
         yield _one(item, f"line {number}")
 
 
-# Where the programs put their list of memories.
-_LISTS = ("notes", "memories", "records", "items", "data", "documents", "hits", "docs")
+# Where the programs put their lists.
+_LISTS = (
+    "notes", "memories", "records", "items", "data", "documents", "hits", "docs", "entities", "relations",
+    *("summaries", "lessons", "insights", "semanticMemories", "proceduralMemories", "actions", "results"),
+)  # fmt: skip
+_GRAPH = {"entities": "entity", "relations": "relation"}  # the reference MCP memory server's graph in one document
+_STATE = "not brought in: working data of the program that wrote it"
 
 
 def _document(whole: Any) -> Iterator[Item]:
-    if isinstance(whole, dict):
-        if "entities" in whole and "relations" in whole:  # the reference MCP memory server's graph in one document
-            for number, item in enumerate(whole["entities"], 1):
-                yield _one({"type": "entity", **item} if isinstance(item, dict) else item, f"entity {number}")
-            for number, item in enumerate(whole["relations"], 1):
-                yield _one({"type": "relation", **item} if isinstance(item, dict) else item, f"relation {number}")
-            return
-        for name in _LISTS:
-            below = whole.get(name)
-            if isinstance(below, dict) and isinstance(below.get("hits"), list):
-                below = below["hits"]
-            if isinstance(below, list):
-                for number, item in enumerate(below, 1):
-                    yield _one(item, f"{name} {number}")
-                return
-        yield _one(whole, "record 1")
-    elif isinstance(whole, list):
+    if isinstance(whole, list):
         for number, item in enumerate(whole, 1):
             yield _one(item, f"record {number}")
-    else:
+    elif not isinstance(whole, dict):
         yield Unread("record 1", "neither an object nor a list")
+    else:
+        lists = {name: _list_in(value) for name, value in whole.items()}
+        if not any(name in _LISTS and found is not None for name, found in lists.items()):
+            yield _one(whole, "record 1")
+            return
+        for name, found in lists.items():
+            if found is not None and name in _LISTS:
+                for number, item in enumerate(found, 1):
+                    kind = {"type": _GRAPH[name]} if name in _GRAPH else {}
+                    yield _one({**kind, **item} if isinstance(item, dict) else item, f"{name} {number}", name)
+            elif found or (found is None and isinstance(whole[name], dict) and whole[name]):
+                count = len(found) if found is not None else _count(whole[name])
+                yield LeftOut(f"{name} ({count})", _STATE)
 
 
-def _one(item: Any, where: str) -> Item:
+def _list_in(value: Any) -> list[Any] | None:
+    if isinstance(value, dict) and isinstance(value.get("hits"), list):
+        value = value["hits"]
+    return value if isinstance(value, list) else None
+
+
+def _count(value: dict[str, Any]) -> int:
+    return sum(len(below) if isinstance(below, list) else 1 for below in value.values())
+
+
+def _one(item: Any, where: str, listed: str = "") -> Item:
     if not isinstance(item, dict):
         return Unread(where, "not an object")
     if isinstance(item.get("_source"), dict):
@@ -126,10 +148,13 @@ def _one(item: Any, where: str) -> Item:
     if item.get("format") == RECORD:
         return _ours(item, where)
     if item.get("type") == "relation" and "from" in item and "to" in item:
-        return Relation(str(item["from"]), str(item["to"]))
+        rel = _word(re.sub(r"(?<=[a-z])(?=[A-Z])|\s+|-", "_", str(item.get("relationType") or "")))
+        return Relation(str(item["from"]).strip(), str(item["to"]).strip(), rel)
     if item.get("type") == "entity" and "name" in item and "observations" in item:
         return _mcp_entity(item, where)
-    return _foreign(item, where)
+    from mdmem.memory.foreign import whole_note
+
+    return whole_note(item, where, listed) or _foreign(item, where)
 
 
 def _ours(item: Mapping[str, Any], where: str) -> Given | Unread:
@@ -154,8 +179,14 @@ def _mcp_entity(item: Mapping[str, Any], where: str) -> Given | Unread:
     return Given("mcp-memory", text="\n".join(lines) or name, title=name, type="fact", tags=[kind], extra={"entity_type": kind})
 
 
-_TEXT_NAMES = ("content", "text", "l2_content", "body", "memory", "narrative", "value")
-_DATES = (("created", ("created_at", "createdAt", "timestamp", "created")), ("updated", ("updated_at", "updatedAt")))
+_TEXT_NAMES = ("content", "text", "l2_content", "body", "memory", "narrative", "value", "fact")
+_DATES = (
+    ("created", ("created_at", "createdAt", "timestamp", "created")),
+    ("updated", ("updated_at", "updatedAt", "updated")),
+    ("valid_from", ("valid_from",)),
+    ("valid_until", ("valid_until", "invalidated_at")),
+    ("expires", ("forgetAfter", "expires_at", "expires")),
+)
 _TITLE_NAMES = ("title", "l0_abstract", "name", "subject")
 
 
@@ -178,8 +209,15 @@ def _foreign(item: Mapping[str, Any], where: str) -> Given | Unread:
         moment = next((m for s in sources if (m := moment_of(fields.get(s)))), "")
         if moment:
             extra[name] = moment
-    if isinstance(fields.get("importance"), (int, float)) and 0 <= fields["importance"] <= 1:
-        extra["importance"] = f"{fields['importance']:g}"
+    for name in ("importance", "confidence"):
+        if isinstance(fields.get(name), (int, float)) and not isinstance(fields[name], bool) and 0 <= fields[name] <= 1:
+            extra[name] = f"{fields[name]:g}"
+    if fields.get("tier") in TIERS:
+        extra["tier"] = fields["tier"]
+    if isinstance(fields.get("fact_key"), str):
+        extra["fact_key"] = fields["fact_key"][:200]
+    if fields.get("isLatest") is False or fields.get("invalidated_at") or fields.get("superseded_by"):
+        extra["status"] = "superseded"
     foreign = next((str(fields[n]) for n in ("memory_id", "id", "_id") if fields.get(n)), "")
     if foreign:
         extra["source"] = f"import:{foreign[:200]}"

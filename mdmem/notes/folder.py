@@ -195,12 +195,8 @@ class Folder:
 
     def create(self, path: str, data: bytes) -> None:
         """Write a new file. Raises ConflictFound (`exists`, `twin`), Refused for an unsafe path, Locked, WriteFailed."""
-        reason = unsafe_name(path)
-        if reason:
-            raise Refused(f"not a name for a note: {path!r}", why=reason, code="unsafe_name")
-        target = self._writable(path)
         with self.locked():
-            self._no_twin(path)
+            target = self._new(path)
             with self._failing(path):
                 self._make_folders(target.parent)
                 temp = self._temp(target.parent, data, None)
@@ -213,6 +209,14 @@ class Folder:
                 self._sync(target.parent)
                 if self._bulk:
                     self._bulk.added(target)
+
+    def plan(self, path: str) -> None:
+        """Raise what `create` would raise for this name; within `bulk` the name then counts as taken. Writes nothing."""
+        with self.locked():
+            target = self._new(path)
+            for place in (*reversed(target.relative_to(self.root).parents), target.relative_to(self.root)):
+                if self._bulk and place.name and not (self.root / place).exists():
+                    self._bulk.added(self.root / place)
 
     def write(self, path: str, data: bytes, expect: str | None) -> None:
         """Replace a file. With `expect` (sha of the bytes that the caller read) raises ConflictFound when it
@@ -296,6 +300,15 @@ class Folder:
 
     def _checked(self, path: str) -> Path:
         return inside(self.root, self.owned, path)
+
+    def _new(self, path: str) -> Path:
+        """Return where a new file goes. Raises as `create` does, but for what only the disk knows."""
+        reason = unsafe_name(path)
+        if reason:
+            raise Refused(f"not a name for a note: {path!r}", why=reason, code="unsafe_name")
+        target = self._writable(path)
+        self._no_twin(path)
+        return target
 
     def _writable(self, path: str) -> Path:
         if self.readonly:
@@ -394,9 +407,9 @@ class _Bulk:
         self.unsynced: set[Path] = set()
 
     def added(self, path: Path) -> None:
-        names = self.names.get(path.parent)
-        if names is not None:
-            names.setdefault(fold(path.name), []).append(path.name)
+        known = self.names.get(path.parent, {}).setdefault(fold(path.name), []) if path.parent in self.names else []
+        if path.name not in known:
+            known.append(path.name)
 
 
 def _discard(path: Path) -> None:

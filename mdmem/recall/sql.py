@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 SECONDS = 10.0
 MAX_ROWS = 100_000
+MAX_BYTES = 50_000_000  # of text in an answer, about
+MAX_STATEMENT = 20_000
+LONGEST = 2_000_000  # bytes of one value: no single function then works for minutes, which the clock cannot interrupt
+_HEAP = 1_000_000_000  # bytes that SQLite may hold in this process: a sort of random blobs ends there, not at the machine's
 _STEPS = 10_000  # SQLite instructions between two looks at the clock
 
 _COLUMNS = (
@@ -67,12 +71,12 @@ TABLES: dict[str, tuple[str, str]] = {
         "SELECT agent, device, count(*) AS notes, max(updated) AS last_update FROM temp.notes WHERE agent != '' "
         "GROUP BY agent, device",
     ),
-    "usage": (
-        "how often a note was used and how it was rated, where that is kept",
-        "SELECT note, path, json_extract(fields, '$.uses') AS uses, json_extract(fields, '$.rating') AS rating FROM temp.notes",
-    ),
 }
-HISTORY = ("one row a change of a note in git: path, rev, date, author, agent, device, session, subject, change", "history")
+# Tables that are not made from the catalog: name -> (what it holds, its columns).
+MADE: dict[str, tuple[str, str]] = {
+    "history": ("one row a change of a note in git", "path, rev, date, author, agent, device, session, subject, change"),
+    "usage": ("how a note was rated on this device: 0 to 1, from 0.5", "note, path, weight, ratings, last_rated"),
+}
 
 
 class NotAllowed(UsageError):
@@ -83,7 +87,7 @@ class NotAllowed(UsageError):
 
 @dataclass(frozen=True)
 class Answer:
-    """The columns and rows of a statement; `cut`: there were more than MAX_ROWS."""
+    """The columns and rows of a statement; `cut`: there were more than MAX_ROWS, or more than MAX_BYTES of them."""
 
     columns: list[str]
     rows: list[tuple[Any, ...]]
@@ -103,6 +107,8 @@ class Answer:
 
 def query(store: Store, statement: str, seconds: float = SECONDS) -> Answer:
     """Return the answer to one SELECT. Raises UsageError with SQLite's words, NotAllowed, or MdmemError at the time limit."""
+    if len(statement) > MAX_STATEMENT:
+        raise UsageError(f"the query is longer than {MAX_STATEMENT:,} characters")
     store.index.refresh()
     chosen = allowed(store, Filters(retired=True))
     notes = set(chosen) if chosen is not None else {row["rowid"] for row in store.index.catalog.rows("SELECT rowid FROM notes")}
@@ -123,17 +129,31 @@ def query(store: Store, statement: str, seconds: float = SECONDS) -> Answer:
         connection.set_progress_handler(look, _STEPS)
         connection.set_authorizer(_authorizer)
         if hasattr(connection, "setlimit"):
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 50_000_000)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
             connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         cursor = connection.execute(text)
         if cursor.description is None:
             raise NotAllowed("only a SELECT can be asked", hint='mdmem query "SELECT title FROM notes LIMIT 5"')
-        found = cursor.fetchmany(MAX_ROWS + 1)
-        return Answer([column[0] for column in cursor.description], found[:MAX_ROWS], len(found) > MAX_ROWS)
+        return _fetched(cursor)
+    except MemoryError as error:
+        hint = "narrow it, or sort fewer columns"
+        raise MdmemError("the query needs too much memory", hint=hint, code="too_large") from error
     except (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError) as error:
         raise _explained(error, late, seconds) from error
     finally:
         connection.close()
+
+
+def _fetched(cursor: sqlite3.Cursor) -> Answer:
+    columns = [column[0] for column in cursor.description]
+    found: list[tuple[Any, ...]] = []
+    size = 0
+    for row in cursor:
+        size += sum(len(cell) if isinstance(cell, (str, bytes)) else 8 for cell in row)
+        if len(found) == MAX_ROWS or (found and size > MAX_BYTES):
+            return Answer(columns, found, True)
+        found.append(row)
+    return Answer(columns, found)
 
 
 def _explained(error: Exception, late: bool, seconds: float) -> MdmemError:
@@ -147,7 +167,9 @@ def _explained(error: Exception, late: bool, seconds: float) -> MdmemError:
     return UsageError("the query cannot be run", why=words, hint="mdmem query --tables")
 
 
-_READABLE = frozenset({*TABLES, "history"})
+_READABLE = frozenset({*TABLES, *MADE})
+# printf counts to two thousand million before it looks at a limit.
+_DENIED = frozenset({"load_extension", "printf", "format"})
 _FUNCTION_TABLES = frozenset({"json_each", "json_tree"})
 
 
@@ -156,7 +178,7 @@ def _authorizer(action: int, first: str | None, second: str | None, database: st
     if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE):
         return sqlite3.SQLITE_OK
     if action == sqlite3.SQLITE_FUNCTION:
-        return sqlite3.SQLITE_DENY if (second or "").lower() == "load_extension" else sqlite3.SQLITE_OK
+        return sqlite3.SQLITE_DENY if (second or "").lower() in _DENIED else sqlite3.SQLITE_OK
     if action == sqlite3.SQLITE_READ:
         # count(*) over our own tables, a subquery or a WITH comes without a database; the catalog's tables never do.
         ours = first in _READABLE and database == "temp"
@@ -169,9 +191,10 @@ def _prepare(connection: sqlite3.Connection, store: Store, notes: set[int], stat
     """Make the tables that a statement names, with the notes that may be read."""
     words = {word.lower() for word in re.findall(r"\w+", statement)}
     connection.execute("PRAGMA temp_store = MEMORY")
+    connection.execute(f"PRAGMA hard_heap_limit = {_HEAP}")
     connection.execute("CREATE TEMP TABLE allowed (note INTEGER PRIMARY KEY)")
     connection.executemany("INSERT INTO temp.allowed VALUES (?)", ((note,) for note in notes))
-    built_on_notes = {name for name, (_, select) in TABLES.items() if "temp.notes" in select} | {"history"}
+    built_on_notes = {name for name, (_, select) in TABLES.items() if "temp.notes" in select} | set(MADE)
     for name, (_, select) in TABLES.items():
         if name in words or (name == "notes" and words & built_on_notes):
             connection.execute(f"CREATE TEMP TABLE {name} AS {select}")
@@ -180,12 +203,26 @@ def _prepare(connection: sqlite3.Connection, store: Store, notes: set[int], stat
     if "problems" in words and agent_scopes(store) is not None:
         # What is wrong with a file that is no note (yet) may be wrong in a scope that is not for this agent.
         connection.execute("DELETE FROM temp.problems WHERE note IS NULL")
-    connection.execute("CREATE TEMP TABLE history (path, rev, date, author, agent, device, session, subject, change)")
+    for name, (_, columns) in MADE.items():
+        connection.execute(f"CREATE TEMP TABLE {name} ({columns})")
     if "history" in words:
         paths = {row[0] for row in connection.execute("SELECT path FROM temp.notes")}
         _history(connection, store, paths)
+    if "usage" in words:
+        _usage(connection, store)
     # Their first use declares a table, which the authorizer would refuse.
     connection.execute("SELECT count(*) FROM json_each('[]'), json_tree('[]')").fetchall()
+
+
+def _usage(connection: sqlite3.Connection, store: Store) -> None:
+    from mdmem.memory.feedback import ratings
+
+    kept = ratings(store)
+    for note, identity, path in connection.execute("SELECT note, id, path FROM temp.notes").fetchall():
+        found = kept.get(identity or path)
+        if found:
+            row = (note, path, found.get("weight"), found.get("count"), found.get("last"))
+            connection.execute("INSERT INTO temp.usage VALUES (?, ?, ?, ?, ?)", row)
 
 
 def _history(connection: sqlite3.Connection, store: Store, paths: set[str]) -> None:

@@ -49,7 +49,6 @@ def test_round_trip_to_the_byte(make_store: Callable[..., Store], tmp_path: Path
     if form in ("markdown", "obsidian"):
         copied = {p.relative_to(target).as_posix(): p.read_bytes() for p in target.rglob("*.md")}
         assert copied == before
-        return
     dry = import_any(other, target, dry_run=True)
     done = import_any(other, target)
     assert (dry.created, len(dry.failed)) == (done.created, len(done.failed)) == (len(before), 0)
@@ -122,6 +121,20 @@ def test_the_graph_of_the_reference_mcp_server(store: Store, tmp_path: Path) -> 
     assert (done.created, done.failed) == (2, [])
     apollo = next(note for note in (store.folder.read(p) for p in done.paths) if note.title == "Apollo")
     assert apollo.body == "- runs on NATS\n- owner is Mei\n" and apollo.edges()["relates_to"] == ["Mei"]
+    assert apollo.words("relations") == ["owned_by: Mei"]
+
+
+def test_relations_keep_their_meaning_and_none_is_lost(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "graph.json"
+    entities = [{"name": "Apollo", "entityType": "project", "observations": ["x"]}]
+    relations = [
+        {"from": "Apollo", "to": "Ledger", "relationType": "dependsOn"},
+        {"from": "Nobody", "to": "Apollo", "relationType": "owns"},
+    ]
+    path.write_text(json.dumps({"entities": entities, "relations": relations}))
+    done = import_any(store, path)
+    assert store.folder.read(done.paths[0]).edges()["depends_on"] == ["Ledger"]
+    assert [row["path"] for row in done.failed] == ["relation Nobody"]
 
 
 def test_f35_a_broken_record_is_named_and_stops_no_other(store: Store, tmp_path: Path) -> None:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import pytest
 
 from mdmem.errors import MdmemError, UsageError
@@ -101,3 +107,133 @@ def test_one_argument_calls_get_their_note() -> None:
     assert with_note(mixed) == "SELECT BM25 ( lower('a,b') , note), similar('x', n.note)"
     for text in ("SELECT 'bm25(1)'", "-- bm25('x')\nSELECT 1", "SELECT (((", ")))"):
         assert with_note(text) == text
+
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "query.md"
+
+
+def test_each_table_and_column_is_documented(filled: Store) -> None:
+    from mdmem.recall.sql import MADE, TABLES
+
+    rows = re.findall(r"(?m)^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", DOCS.read_text("utf-8"))
+    said = {name: re.findall(r"`(\w+)`", columns) for name, columns in rows}
+    for name, columns in said.items():
+        if columns and columns[0] == "notes" and name != "agents":
+            said[name] = [*said["notes"], *columns[1:]]
+    actual = {name: query(filled, f"SELECT * FROM {name} LIMIT 1").columns for name in (*TABLES, *MADE)}
+    assert said == actual
+
+
+def test_the_statements_of_its_page_are_answered(filled: Store) -> None:
+    statements = re.findall(r'(?m)^mdmem query "(.+?)"(?: --format \w+)?$', DOCS.read_text("utf-8"))
+    assert len(statements) == 6
+    for statement in statements:
+        query(filled, statement)
+
+
+def test_usage_says_how_notes_were_rated(filled: Store) -> None:
+    from mdmem.memory.feedback import rate
+
+    rate(filled, "Deploy day", "useful")
+    rate(filled, "Deploy day", "useful")
+    joined = "SELECT n.title, u.weight, u.ratings, u.last_rated FROM usage u JOIN notes n USING (note)"
+    assert query(filled, joined).rows == [("Deploy day", 0.63875, 2, "2026-11-30T09:00:00Z")]
+
+
+ESCAPES = (
+    "WITH x AS (SELECT * FROM main.notes) SELECT * FROM x",
+    "SELECT (SELECT path FROM main.notes LIMIT 1)",
+    "SELECT * FROM (SELECT * FROM notes UNION SELECT * FROM main.notes)",
+    "SELECT * FROM notes WHERE EXISTS (SELECT 1 FROM main.tags)",
+    "SELECT * FROM allowed",
+    "SELECT * FROM temp.allowed",
+    "SELECT * FROM pragma_database_list",
+    "SELECT * FROM pragma_table_info('notes')",
+    "SELECT * FROM sqlite_schema",
+    "SELECT * FROM sqlite_temp_master",
+    "SELECT * FROM dbstat",
+    "SELECT * FROM sqlite_dbpage",
+    "SELECT * FROM generate_series(1, 5), main.notes",
+    "EXPLAIN SELECT * FROM main.notes",
+    "PRAGMA writable_schema = 1",
+    "PRAGMA hard_heap_limit = 0",
+    "ATTACH ':memory:' AS x",
+    "ATTACH DATABASE 'file:/etc/passwd?mode=ro' AS x",
+    "DETACH main",
+    "SELECT load_extension('/tmp/x.so', 'init')",
+    'SELECT "load_extension"(\'x\')',
+    "SELECT fts3_tokenizer('simple', x'00')",
+    "SELECT printf('%.*c', 900000000, 'x')",
+    "SELECT format('%.*c', 900000000, 'x')",
+    "SELECT readfile('/etc/passwd')",
+    "SELECT edit('x')",
+    "REINDEX",
+    "ANALYZE",
+    "SAVEPOINT x",
+    "COMMIT",
+    "INSERT INTO temp.usage VALUES (1, 'x', 1, 1, 'x')",
+    "CREATE TEMP TRIGGER t AFTER INSERT ON tags BEGIN SELECT 1; END",
+    "CREATE TEMP VIEW v AS SELECT * FROM main.notes",
+    "SELECT 1; SELECT 2",
+    "WITH c AS (SELECT 1) INSERT INTO tags SELECT 1, 'x'",
+    "SELECT " + "(" * 5000 + "1" + ")" * 5000,
+    "SELECT '" + "x" * 30_000 + "'",
+    "SELECT \x00 1",
+    "SELECT 1 FROM notes, \ud800",
+)
+
+
+@pytest.mark.parametrize("statement", ESCAPES, ids=lambda text: ascii(text)[1:50])
+def test_nothing_else_can_be_reached(filled: Store, statement: str) -> None:
+    before = {path: path.read_bytes() for path in filled.root.rglob("*.md")}
+    with pytest.raises(UsageError):
+        query(filled, statement)
+    assert {path: path.read_bytes() for path in filled.root.rglob("*.md")} == before
+    assert query(filled, "SELECT count(*) FROM usage").rows == [(0,)]
+
+
+ALL_NUMBERS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) "
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT randomblob(900000000) FROM notes",
+        "SELECT replace(hex(zeroblob(20000000)), '0', 'xxxxxxxx')",
+        ALL_NUMBERS + "SELECT group_concat(n) FROM c",
+        ALL_NUMBERS + "SELECT count(*) FROM c, c, c",
+        ALL_NUMBERS + "SELECT n FROM c ORDER BY n",
+        "SELECT max(length(a.text || b.text)) FROM passages a, passages b, passages c, notes d, notes e, notes f, notes g, "
+        "notes h, notes i, notes j, notes k, notes l, notes m",
+    ],
+)
+def test_a_bomb_ends_in_time_with_an_error(filled: Store, statement: str) -> None:
+    begin = time.monotonic()
+    with pytest.raises(MdmemError) as caught:
+        query(filled, statement, seconds=0.3)
+    assert caught.value.code in ("timeout", "usage", "too_large") and time.monotonic() - begin < 20
+
+
+def test_a_huge_answer_is_cut_and_says_so(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mdmem.recall import sql
+
+    monkeypatch.setattr(sql, "MAX_BYTES", 1_000_000)
+    answer = query(filled, ALL_NUMBERS + "SELECT zeroblob(100000) FROM c")
+    assert answer.cut and len(answer.rows) == 10
+    monkeypatch.setattr(sql, "MAX_ROWS", 50)
+    answer = query(filled, ALL_NUMBERS + "SELECT n FROM c")
+    assert answer.cut and len(answer.rows) == 50
+
+
+def test_memory_is_bounded() -> None:
+    """A sort of blobs, in a process of its own: the bound is the process's."""
+    code = (
+        "import sqlite3\nc = sqlite3.connect(':memory:')\nc.execute('PRAGMA temp_store = MEMORY')\n"
+        "c.execute('PRAGMA hard_heap_limit = 50000000')\n"
+        "try:\n"
+        "    c.execute('WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 200) "
+        "SELECT randomblob(1000000) AS b FROM c ORDER BY b').fetchall()\n"
+        "except MemoryError:\n    print('bounded')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "bounded", done.stderr
