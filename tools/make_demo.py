@@ -129,7 +129,7 @@ def svg(lines: list[str]) -> str:
     font = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', 'Noto Sans Mono CJK SC', monospace"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" role="img">',
-        "<title>mdmem in a terminal: a decision is kept, found again in English and in Chinese, and is a file under git</title>",
+        "<title>mdmem: a decision is kept, found again in English and in Chinese, and is a file under git</title>",
         f'<rect width="{wide}" height="{high}" rx="8" fill="#14201c"/>',
         *(f'<circle cx="{20 + 18 * n}" cy="18" r="5" fill="{c}"/>' for n, c in enumerate(("#e2726e", "#e0b354", "#6bbf73"))),
         f'<g font-family="{font}" font-size="13.3" fill="#d5ded9">',
