@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mdmem.errors import ConflictFound, MdmemError
+from mdmem.errors import ConflictFound
 
 if TYPE_CHECKING:
     from mdmem.notes.folder import Folder
@@ -76,13 +77,12 @@ class Placing:
     def put(self, path: str, data: bytes, identity: str = "", local: bool = False) -> None:
         """Write a new note, or plan it. Raises MdmemError."""
         folder = self._folder(local)
+        above = [path[:place] for place, letter in enumerate(path) if letter == "/"]
+        files = any((local, one) in self._planned or _other(folder, one, Path.is_dir) for one in above)
+        if files or (local, path) in self._folders or _other(folder, path, Path.is_file):
+            raise ConflictFound(f"a file and a folder would share a name: {path}")
         if self.dry_run:
-            above = [path[:place] for place, letter in enumerate(path) if letter == "/"]
-            if (local, path) in self._folders or any((local, one) in self._planned for one in above):
-                raise ConflictFound(f"a file and a folder would share a name: {path}")
             folder.plan(path)
-            if any(os.path.lexists(folder.root / one) and not (folder.root / one).is_dir() for one in above):
-                raise MdmemError(f"{path} was not written", why="Not a directory")
             self._planned[local, path] = data
             self._folders |= {(local, one) for one in above}
         else:
@@ -110,3 +110,11 @@ class Placing:
 
         planned = self._planned.get((local, path))
         return self._folder(local).read(path) if planned is None else load(path, planned)
+
+
+def _other(folder: Folder, path: str, wanted: Callable[[Path], bool]) -> bool:
+    """Return whether something is at a path that is not what is wanted there. A name that no file can have is not there."""
+    try:
+        return os.path.lexists(folder.root / path) and not wanted(folder.root / path)
+    except ValueError:
+        return False

@@ -216,7 +216,7 @@ VALUES = st.recursive(st.none() | st.integers() | st.text(max_size=5), lambda in
 FIELDS = "message_id from_agent to_agent subject body task_id title status session_id action summary entity_id entity_type"
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.dictionaries(st.sampled_from(FIELDS.split()), VALUES, min_size=2), min_size=1, max_size=4))
 def test_f35_any_record_is_taken_or_named(make_store: Callable[..., Store], tmp_path: Path, records: list[Any]) -> None:
     number = next(COUNTS)
