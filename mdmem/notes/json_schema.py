@@ -25,6 +25,7 @@ _MEANS = {
     "tags": "Words to find it by",
     "aliases": "Other names and ids that lead here",
     "read_by": "Who has read a message: agent@device",
+    "review": "Notes that this one may contradict or repeat",
     "scope": "Where the note matters: shared, local, agent:NAME, project:NAME or user:NAME",
     "agent": "Who wrote it",
     "device": "Where it was written",
@@ -93,7 +94,7 @@ def json_schema() -> dict[str, Any]:
         "type": "object",
         "if": {"not": {"properties": {"kind": {"const": "note"}}, "required": ["kind"]}},
         "then": {
-            "properties": {name: {"description": _MEANS[name], **_field(name)} for name in FIELDS},
+            "properties": {name: {"description": _MEANS.get(name, ""), **_field(name)} for name in FIELDS},
             "allOf": rules,
         },
         "additionalProperties": True,
