@@ -40,9 +40,26 @@ def commands() -> Iterator[tuple[str, click.Command]]:
                     yield f"{name} {below}", found
 
 
+EXITS = """Each command that prints data takes `--json`: one document on stdout, also when it fails
+(`{"error": {"code", "message", "hint"}}`); messages and progress go to stderr. No command asks anything when no terminal is
+there. Exit codes:
+
+| code | meaning |
+|---|---|
+| 0 | done; also when nothing was found |
+| 1 | something was found that needs you (`check`, `doctor`, `conflicts` …), or it failed |
+| 2 | the words of the call do not fit |
+| 3 | no such note, store, revision or setting |
+| 4 | a conflict: the file changed meanwhile, or two versions wait for a decision |
+| 5 | locked by another process; nothing was written, try again |
+| 6 | a git state that is not known to be safe; nothing was changed |
+| 130 | interrupted |
+"""
+
+
 def command_page() -> str:
     """Return docs/commands.md."""
-    parts = ["# Commands\n", NOTE, "`mdmem COMMAND --help` prints the same. `-C DIR` stands before the command.\n"]
+    parts = ["# Commands\n", NOTE, "`mdmem COMMAND --help` prints the same. `-C DIR` stands before the command.\n", EXITS]
     for words, command in commands():
         context = click.Context(command, info_name=f"mdmem {words}", max_content_width=100, terminal_width=100)
         parts.append(f"## mdmem {words}\n\n```text\n{command.get_help(context)}\n```\n")

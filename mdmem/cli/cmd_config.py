@@ -77,7 +77,7 @@ def set_(name: str, value: str, as_json: bool) -> None:
 @command.command("unset")
 @click.argument("name")
 @json_option
-@examples("mdmem config unset recall.limit")
+@examples("mdmem config unset recall.limit", "mdmem config unset default_store --json")
 def unset(name: str, as_json: bool) -> None:
     """Go back to the default of one setting."""
     from mdmem.config_edit import set_value

@@ -109,7 +109,7 @@ def reply(ctx: click.Context, reference: str, body: str, as_json: bool) -> None:
 @click.argument("reference", metavar="MESSAGE")
 @json_option
 @click.pass_context
-@examples("mdmem ack msg-2026")
+@examples("mdmem ack msg-2026", "mdmem ack msg-2026 --json")
 def ack(ctx: click.Context, reference: str, as_json: bool) -> None:
     """Mark a message as read. The receipt travels with the next sync."""
     store = open_store(ctx, need="write")
