@@ -102,7 +102,7 @@ def _step(name: str, text: str, example: str, outcome: str = "") -> None:
         _say_unknown(store, done[0], given.get("by") or ())
 
     run.__doc__ = text
-    function = examples(example)(run)
+    function = examples(example, f"{example} --json")(run)
     if outcome:
         function = click.option(f"--{outcome}", default="", help="In a few words.")(function)
     if name == "block":

@@ -100,6 +100,8 @@ class OnnxEmbedder:
         return None
 
     def _open(self) -> None:
+        # Newer versions write a device id to ~/.cache and report to their maker on import, unless this is set before.
+        os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         import onnxruntime
 
         options = onnxruntime.SessionOptions()

@@ -263,3 +263,19 @@ def test_real_texts_give_the_same_ids_and_long_ones_are_cut_alike(both: tuple[Pi
     by_table = model._encode("word " * 900 + "😀 end")
     model._tokens = 10**9
     assert by_table == model._encode("word " * 900 + "😀 end") and len(by_table) == 512
+
+
+def test_the_runtime_writes_nothing_about_this_machine_and_calls_nobody(tmp_path: Path) -> None:
+    """Newer versions of onnxruntime keep a device id in the home folder and report on import unless they are told not to."""
+    code = (
+        "import os, sys\nfrom pathlib import Path\nfrom mdmem.index.embed_onnx import OnnxEmbedder\n"
+        "from mdmem.index.embed import BUNDLED\nOnnxEmbedder(BUNDLED, Path(sys.argv[1])).queries(['a', 'b'])\n"
+        "assert 'onnxruntime' in sys.modules\n"
+    )
+    home = tmp_path / "home"
+    home.mkdir()
+    env = {**os.environ, "HOME": str(home), "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    env.pop("XDG_CACHE_HOME", None)
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert list(home.rglob("*")) == []
