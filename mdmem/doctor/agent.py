@@ -69,4 +69,23 @@ def broken_settings(look: Look) -> Iterator[Finding]:
             yield Finding("claude-settings", ERROR, f"{path} is not JSON: {error}", "mend it in an editor")
 
 
-CHECKS = (broken_settings, hooks)
+def mcp_servers(look: Look) -> Iterator[Finding]:
+    """Our server in the configuration of programs that speak MCP calls a program that is there."""
+    from mdmem.install.mcp import CLIENTS, named
+
+    found = []
+    for client in CLIENTS:
+        for scope in ("user", "project") if client != "codex" else ("user",):
+            server = named(client, scope, look.store.cwd)
+            if server is None:
+                continue
+            found.append(f"{client} ({scope})")
+            program = str(server.get("command", ""))
+            if not (Path(program).is_file() or shutil.which(program)):
+                again = f"mdmem install mcp {client}" + (" --project" if scope == "project" else "")
+                yield Finding("mcp-program", ERROR, f"{client} would start {program}, which is not there", again)
+    if found:
+        yield Finding("mcp", OK, f"MCP server named for {', '.join(found)}")
+
+
+CHECKS = (broken_settings, hooks, mcp_servers)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 
 from mdmem.clock import read_stamp
 from mdmem.doctor.finding import ERROR, NOTE, OK, WARNING, Finding, Look
@@ -127,7 +129,9 @@ def model(look: Look) -> Iterator[Finding]:
         yield Finding("model", NOTE, text, "mdmem config unset embedding.backend")
         return
     try:
-        load_embedder(store.config, store.state_dir)
+        # In an empty folder nothing counts as looked at before: every file is read and hashed.
+        with tempfile.TemporaryDirectory() as empty:
+            load_embedder(store.config, Path(empty))
         yield Finding("model", OK, "the embedding model is whole")
     except MdmemError as error:
         yield Finding("model", ERROR, f"the embedding model cannot be used: {error}", error.hint or "install mdmem again")

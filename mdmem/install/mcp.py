@@ -79,6 +79,21 @@ def _ours(value: object) -> bool:
     ) or ("mdmem" in words)
 
 
+def named(client: str, scope: str, cwd: Path) -> dict[str, Any] | None:
+    """Return our entry in the configuration of `client`, None when there is none or the file cannot be read."""
+    try:
+        if client == "codex":
+            servers = _toml(read_settings(codex_file())).get("mcp_servers", {})
+            value = servers.get(NAME) if isinstance(servers, dict) else None
+        else:
+            place = _place(client, scope, cwd)
+            file = read_settings(place.path)
+            value = JsonText(file.text, place.comments).get((place.key, NAME)) if file.text.strip() else None
+    except (MdmemError, OSError, ValueError):
+        return None
+    return value if isinstance(value, dict) and _ours(value) else None
+
+
 def install_mcp(client: str, scope: str, cwd: Path, *, dry_run: bool = False, python: str = "") -> Installed:
     """Name the server in the configuration of `client`. Doing it twice changes nothing.
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
+
+import pytest
 
 from mdmem.doctor.examine import examine, failed
 from mdmem.doctor.finding import ERROR, OK, WARNING, Finding, Look
@@ -115,3 +118,96 @@ def test_an_untrusted_store_is_said_and_nothing_is_mended(store: Store) -> None:
     found = examine(Look(other))
     assert "trust" in codes(found, WARNING)
     assert json.dumps([finding.as_dict() for finding in found])
+
+
+def test_g35_an_old_git_and_a_full_disk(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mdmem.repo.version.git_version", lambda: (2, 30, 1))
+    monkeypatch.setattr("mdmem.doctor.place.shutil.disk_usage", lambda _: shutil._ntuple_diskusage(1, 1, 1000))
+    assert {"git-version", "disk"} <= codes(look(store), ERROR)
+
+
+def test_a_remote_that_does_not_answer(store: Store, tmp_path: Path) -> None:
+    subprocess.run(["git", "-C", str(store.root), "remote", "add", "origin", str(tmp_path / "gone.git")], check=True)
+    assert "remote" in codes(look(store), WARNING)
+    assert "remote" not in codes(look(store, network=False), WARNING)
+
+
+def test_a_secret_in_history_is_found_by_the_deep_look(store: Store, tmp_path: Path) -> None:
+    hub = tmp_path / "hub.git"
+    subprocess.run(["git", "init", "-q", "--bare", str(hub)], check=True)
+    git = ["git", "-C", str(store.root)]
+    (store.root / "old.md").write_text("The key is ghp_" + "a1B2" * 9 + "\n")
+    subprocess.run([*git, "add", "old.md"], check=True)
+    subprocess.run([*git, "commit", "-qm", "x"], check=True)
+    assert "secrets" in codes(look(store), ERROR)
+    subprocess.run([*git, "rm", "-q", "old.md"], check=True)
+    subprocess.run([*git, "commit", "-qm", "y"], check=True)
+    subprocess.run([*git, "remote", "add", "origin", str(hub)], check=True)
+    subprocess.run([*git, "push", "-q", "-u", "origin", "HEAD"], check=True)
+    assert "secrets" not in codes(look(store))
+    found = look(store, deep=True)
+    assert "secrets" in codes(found, ERROR) and "a1B2a1B2" not in json.dumps([finding.as_dict() for finding in found])
+
+
+def test_names_links_orphans_and_twins(store: Store, tmp_path: Path) -> None:
+    folder = store.root / "memories"
+    folder.mkdir()
+    (folder / "con.md").write_text("Not a name on Windows.\n")
+    (folder / "a.md").write_text("---\nid: mem-one\nblocked_by: nothing-like-it\n---\n")
+    (folder / "A.md").write_text("---\nid: mem-one\n---\n")
+    (store.root / "passwd").symlink_to("/etc/passwd")
+    git = ["git", "-C", str(store.root)]
+    subprocess.run([*git, "add", "passwd"], check=True)
+    subprocess.run([*git, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},module"], check=True)
+    found = look(store)
+    assert {"note-unsafe-name", "note-duplicate-id", "note-name-twin"} <= codes(found, ERROR)
+    assert {"note-dangling", "tracked-link", "submodule"} <= codes(found)
+
+
+def test_a_model_whose_files_changed(store: Store, tmp_path: Path) -> None:
+    from mdmem.index.embed import BUNDLED
+
+    model = tmp_path / "model"
+    shutil.copytree(BUNDLED, model)
+    options = {"embedding.backend": "onnx", "embedding.path": str(model), "agent": "tester", "device": "laptop"}
+    other = Store.open(store.root, cwd=store.cwd, clock=store.clock, options=options)
+    assert "model" in codes(examine(Look(other)), OK)
+    was = (model / "model.onnx").stat()
+    weights = bytearray((model / "model.onnx").read_bytes())
+    weights[len(weights) // 2] ^= 1
+    (model / "model.onnx").write_bytes(weights)
+    os.utime(model / "model.onnx", ns=(was.st_atime_ns, was.st_mtime_ns))  # as a bad disk would leave it
+    assert "model" in codes(examine(Look(other)), ERROR)
+
+
+def test_an_mcp_server_whose_program_is_gone(store: Store) -> None:
+    from mdmem.install.mcp import install_mcp
+
+    install_mcp("cursor", "user", store.cwd)
+    assert "mcp" in codes(look(store), OK)
+    path = Path(os.environ["HOME"]) / ".cursor/mcp.json"
+    data = json.loads(path.read_text())
+    data["mcpServers"]["mdmem"]["command"] = "/gone/python"
+    path.write_text(json.dumps(data))
+    assert "mcp-program" in codes(look(store), ERROR)
+
+
+def test_mending_touches_only_what_is_safe(store: Store) -> None:
+    """Notes, settings, git's locks and history are left as they are; what was mended says so."""
+    kept = remember(store, Memory("fact", "Ports are open."))
+    (store.root / "memories/bad.md").write_text("---\ntitle: 'don't'\n---\n")
+    (store.root / ".git/index.lock").write_text("")
+    os.utime(store.root / ".git/index.lock", (1, 1))
+    (store.root / "memories/.mdmem-x.tmp").write_text("half")
+    os.utime(store.root / "memories/.mdmem-x.tmp", (1, 1))
+    notes = {path: path.read_bytes() for path in store.root.rglob("*.md")}
+    head = subprocess.check_output(["git", "-C", str(store.root), "rev-parse", "HEAD"])
+    found = examine(Look(Store.open(store.root, cwd=store.cwd, clock=store.clock)), fix=True)
+    assert {path: path.read_bytes() for path in store.root.rglob("*.md")} == notes
+    assert (store.root / ".git/index.lock").exists() and failed(found) and kept.path
+    assert subprocess.check_output(["git", "-C", str(store.root), "rev-parse", "HEAD"]) == head
+    mended = [finding for finding in found if finding.fixed]
+    assert {finding.code for finding in mended} == {"leftovers"} and "removed" in mended[0].fixed
+    for finding in found:
+        assert finding.code and finding.severity in ("ok", "note", "warning", "error")
+        assert finding.command or finding.severity in ("ok", "note"), finding
