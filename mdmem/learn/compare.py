@@ -6,6 +6,7 @@ says that two texts which no guard keeps apart may be one: cosines of opposites 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from mdmem.learn.statement import LONGEST, Statement, shape
@@ -15,6 +16,7 @@ from mdmem.learn.statement import LONGEST, Statement, shape
 SAME, PERHAPS, SLOT = 0.8, 0.5, 0.6
 # Least share of terms in common that a high cosine can make a perhaps of.
 FAINT = 0.25
+_WORD = re.compile(r"[a-z0-9]+(?:[.:-][a-z0-9]+)*")
 # A fuller text says at most this many times as much.
 FULLER = 3.0
 
@@ -52,6 +54,8 @@ def compare(new: Statement, old: Statement, cosine: float | None = None, limit: 
     share = jaccard(new.terms, old.terms)
     if not numbers and not names and share >= SAME and not (new.words - old.words and old.words - new.words):
         # A word on either side that the other lacks may be all the difference: for the web, for the app.
+        if _in_turn(new) != _in_turn(old):
+            return Verdict("perhaps", "the same words, with numbers or names in other places")
         return Verdict("same", "the same in other words")
     slotted = _slotted(new, old)
     if slotted is not None and (new.changes or old.changes):
@@ -78,7 +82,16 @@ def _missing(one: Statement, two: Statement) -> frozenset[str]:
 
 def _within(small: Statement, large: Statement) -> bool:
     count = len(small.terms)
+    left = iter(_in_turn(large))
+    if not all(value in left for value in _in_turn(small)):
+        return False  # rack 3 of hall 5 is not said by rack 5 of hall 3
     return count >= 3 and small.terms < large.terms and len(large.terms) <= FULLER * count and not large.dropped & small.terms
+
+
+def _in_turn(one: Statement) -> list[str]:
+    """Return the numbers and names of a text in the order in which it says them, each as often as it does."""
+    found = _WORD.findall(one.text.lower())
+    return [word for word in found if word in one.names or any(letter.isdigit() for letter in word)]
 
 
 def _begins(start: str, whole: str) -> bool:

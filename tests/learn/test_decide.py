@@ -170,3 +170,23 @@ def test_a_forgotten_memory_may_be_said_again(store: Store) -> None:
 def test_numbered_things_are_different_things(store: Store) -> None:
     for number in range(3, 7):
         assert keep(store, f"Milestone {number} is done and reviewed").action == "created", number
+
+
+SWAPPED = [
+    ("Copy 3 files from rack 5.", "Copy 5 files from rack 3."),
+    ("Fact 1 of server 2.", "Fact 2 of server 1."),
+    ("Fact 0 of server 2.", "Fact 0 of server 0."),
+    ("Port 80 maps to 8080.", "Port 8080 maps to 80."),
+    ("Mei takes over from Kim.", "Kim takes over from Mei."),
+    ("Row 4 of table 7 holds the totals.", "Row 7 of table 4 holds the totals of the year."),
+]
+
+
+@pytest.mark.parametrize(("older", "newer"), SWAPPED)
+def test_numbers_in_other_places_are_another_fact(store: Store, older: str, newer: str) -> None:
+    """Two texts of the same words are two facts when their numbers or names change places; neither may be lost."""
+    keep(store, older)
+    kept = keep(store, newer)
+    assert kept.action not in ("unchanged", "updated"), kept
+    texts = {note.body.strip() for note in store.folder.notes()}
+    assert texts == {older, newer}

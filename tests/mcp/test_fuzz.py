@@ -223,4 +223,5 @@ def test_servers_that_write_at_once_lose_nothing(store: Store) -> None:
     command = [sys.executable, "-m", "mdmem", "list", "--limit", "50", "--json"]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     listed = subprocess.run(command, cwd=store.root, capture_output=True, text=True, env=env)
-    assert len(json.loads(listed.stdout)["notes"]) == 12
+    assert len(list((store.root / "memories").glob("*.md"))) == 12
+    assert len(json.loads(listed.stdout)["notes"]) == 12, listed.stderr
