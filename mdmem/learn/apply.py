@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -58,9 +59,26 @@ def change(
 ) -> list[str]:
     """Write changed fields of a note; returns its path, or nothing when it stays as it is.
 
-    `when`: the moment that the change is dated to; a note never gets an older date than it has."""
+    `when`: the moment that the change is dated to; a note never gets an older date than it has. Fields are changed in the
+    note as it is by now, whoever wrote to it since it was read; a body only in the text that was read (raises ConflictFound)."""
     from mdmem.notes.frontmatter import edit
 
+    with store.folder.locked():
+        present = store.folder.read(note.path) if body is None else note
+        changes = {key: _moved(note, present, key, value) for key, value in changes.items()}
+        return _change(store, present, changes, when, body, edit)
+
+
+def _moved(before: Note, present: Note, key: str, value: Any) -> Any:
+    """Return a list as it should be now: what the change adds and takes away, applied to what is there."""
+    if not isinstance(value, list) or before.sha == present.sha:
+        return value
+    return sorted((set(present.words(key)) | (set(value) - set(before.words(key)))) - (set(before.words(key)) - set(value)))
+
+
+def _change(
+    store: Store, note: Note, changes: dict[str, Any], when: datetime | None, body: str | None, edit: Callable[..., bytes]
+) -> list[str]:
     real = {key: value for key, value in changes.items() if _differs(note, key, value)}
     if not real and (body is None or body.strip() == note.body.strip()):
         return []

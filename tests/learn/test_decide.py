@@ -190,3 +190,16 @@ def test_numbers_in_other_places_are_another_fact(store: Store, older: str, newe
     assert kept.action not in ("unchanged", "updated"), kept
     texts = {note.body.strip() for note in store.folder.notes()}
     assert texts == {older, newer}
+
+
+def test_a_link_back_keeps_what_another_process_wrote_meanwhile(store: Store) -> None:
+    from mdmem.learn.apply import change, with_item
+    from mdmem.notes.frontmatter import edit
+
+    kept = keep(store, "We deploy on Thursdays before noon.")
+    read_before = store.folder.read(kept.path)
+    other = edit(read_before.data, {"supersedes": ["mem-other"], "priority": "high"})
+    store.folder.write(kept.path, other, read_before.sha)
+    assert change(store, read_before, {"supersedes": with_item(read_before, "supersedes", "mem-new")}) == [kept.path]
+    now = store.folder.read(kept.path)
+    assert now.words("supersedes") == ["mem-new", "mem-other"] and now.priority == "high"
