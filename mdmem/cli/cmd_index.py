@@ -12,7 +12,7 @@ from mdmem.store import Store
 
 
 @click.group("index")
-@examples("mdmem index status", "mdmem index refresh", "mdmem index rebuild", "mdmem index verify --json", "mdmem index push")
+@examples("mdmem index status", "mdmem index rebuild", "mdmem index verify --json", "mdmem index push")
 def command() -> None:
     """Look at, refresh or rebuild the search index.
 

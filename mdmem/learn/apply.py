@@ -60,7 +60,7 @@ def change(
     """Write changed fields of a note; returns its path, or nothing when it stays as it is.
 
     `when`: the moment that the change is dated to; a note never gets an older date than it has. Fields are changed in the
-    note as it is by now, whoever wrote to it since it was read; a body only in the text that was read (raises ConflictFound)."""
+    note as it is by now, whoever wrote to it since; a body only in the text that was read (raises ConflictFound)."""
     from mdmem.notes.frontmatter import edit
 
     with store.folder.locked():
