@@ -149,8 +149,16 @@ def put_back(placing: Placing, path: str, data: bytes) -> None:
         if known.data == data:
             placing.out.unchanged += 1
             return
-        raise ConflictFound(f"the id {identity} is there already, in {known.path}")
+        raise _taken(placing, known)
     placing.put(path, data, identity, local)
+
+
+def _taken(placing: Placing, note: Note) -> ConflictFound:
+    """Return the error for an id that another text has; where it stands is said to who may read it."""
+    from mdmem.recall.select import agent_scopes, may_read
+
+    where = f", in {note.path}" if may_read(note.scope, agent_scopes(placing.store)) else ""
+    return ConflictFound(f"the id {note.id} is there already with another content{where}")
 
 
 def _one(placing: Placing, data: bytes, relative: str, folder: str, type_: str, scope: str) -> None:
@@ -226,5 +234,5 @@ def _verbatim(placing: Placing, note: Note, relative: str, folder: str) -> None:
         if known.data == note.data:
             placing.out.unchanged += 1
             return
-        raise ConflictFound(f"the id {note.id} is there already, in {known.path}")
+        raise _taken(placing, known)
     placing.put(path, note.data, note.id)

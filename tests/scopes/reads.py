@@ -18,7 +18,8 @@ SILENT = {
     "sets up or looks at the machine": (
         "quickstart", "init", "clone", "trust", "config get", "config list", "config set", "config unset", "completion",
         "install agents-md", "install claude-code", "install git-hooks", "install mcp", "uninstall agents-md",
-        "uninstall claude-code", "uninstall git-hooks", "uninstall mcp", "remote add", "remote list", "remote remove",
+        "uninstall claude-code", "uninstall git-hooks", "uninstall mcp", "schema", "remote add", "remote list",
+        "remote remove",
         "remote set",
     ),
     "starts a face that has its own table below": ("serve", "mcp", "dashboard"),
