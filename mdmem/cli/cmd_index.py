@@ -103,13 +103,14 @@ def verify(ctx: click.Context, as_json: bool) -> None:
 
 @command.command("push")
 @click.option("--all", "everything", is_flag=True, help="Write every note again, also after a rewritten history.")
+@click.option("--allow-secret", "allow", metavar="PATH", multiple=True, help="Let this file pass the scan for secrets.")
 @click.option(
     "--repo", "repos", multiple=True, metavar="URL", help="Push this store (a folder or an address) instead; repeatable."
 )
 @json_option
 @click.pass_context
 @examples("mdmem index push", "mdmem index push --repo git@example.org:team/notes.git --repo ~/vault", "mdmem index push --all")
-def push(ctx: click.Context, everything: bool, repos: tuple[str, ...], as_json: bool) -> None:
+def push(ctx: click.Context, everything: bool, allow: tuple[str, ...], repos: tuple[str, ...], as_json: bool) -> None:
     """Bring the notes of the current commit into the shared index.
 
     Run it after each merge on the main branch. Only what differs is written; what the commit does not hold is deleted. A push
@@ -120,7 +121,7 @@ def push(ctx: click.Context, everything: bool, repos: tuple[str, ...], as_json: 
     done = []
     with progress("Pushing") as tell:
         for store in [store_of(url) for url in repos] if repos else [open_store(ctx)]:
-            done.append(push_store(store, everything, tell))
+            done.append(push_store(store, everything, tell, allow=allow))
 
     def human() -> None:
         for one in done:

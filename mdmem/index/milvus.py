@@ -4,7 +4,8 @@ A file as `index.uri` runs the embedded engine (milvus-lite), an address a serve
 - COLLECTION        one row a window: repository (partition key), note, its mark (content and versions), the fields that
                     filters ask for, the window and (with the first one) its note as JSON, our BM25 weights as a sparse
                     vector, the embedding
-- COLLECTION_state  for each repository the commit that was pushed, and in BUCKETS how often each term stands in it
+- COLLECTION_state  for each repository the commit that was pushed, and for each scope in it how often each term stands there,
+                    so that what is hidden from a reader counts in no weight
 Knows no store and no git. Everything that Milvus raises becomes SharedDown.
 """
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from mdmem.config import Config
 
 LAYOUT = 1
-BUCKETS = 256  # pieces of a repository's list of terms; a question reads those of its own terms
+BUCKETS, SMALL = 256, 2_000  # a list of more terms than SMALL is kept in BUCKETS pieces; a question reads its own terms'
 PIECE = 60_000  # characters of a text field, below Milvus's 65,535
 BATCH = 500  # rows sent in one call
 LIMIT = 16_384  # rows that one query may return
@@ -101,9 +102,9 @@ def dimension(term: str) -> int:
     return int.from_bytes(hashlib.blake2b(term.encode("utf-8", "replace"), digest_size=4).digest(), "big") % (2**32 - 2)
 
 
-def bucket(term: str) -> int:
-    """Return the piece of the list of terms that a term is in."""
-    return dimension(term) % BUCKETS
+def piece_of(term: str, scope: str, pieces: int) -> str:
+    """Return the name of the piece of a scope's list of terms that a term is in."""
+    return f"terms:{key_of(scope)}:{pieces}:{dimension(term) % pieces}"
 
 
 def weights(packed: dict[str, int], lengths: Sequence[int], averages: Sequence[float], settings: Settings) -> dict[int, float]:

@@ -22,10 +22,11 @@ from mdmem.index.milvus import (
     PIECE,
     PLAIN_DIMS,
     SCALARS,
+    SMALL,
     Engine,
-    bucket,
     key_of,
     mark_of,
+    piece_of,
     quoted,
     squeeze,
     stretch,
@@ -249,26 +250,58 @@ def _rows(
 
 
 def _record(engine: Engine, view: View, repo: str, state: dict[str, Any], keep_lease: Callable[[], None]) -> None:
-    """Write the list of terms, then the commit."""
+    """Write the lists of terms, a scope each, then the commit; what is left of earlier lists goes last."""
+    scopes: dict[str, dict[str, Any]] = {}
+    pieces: dict[str, dict[str, list[int]]] = {}
+    for scope, (counted, terms) in _counted(view).items():
+        number = 1 if len(terms) <= SMALL else BUCKETS
+        scopes[scope] = {**counted, "pieces": number}
+        for term, entry in terms.items():
+            pieces.setdefault(piece_of(term, scope, number), {})[term] = entry
+    keep_lease()
+    engine.put(engine.state, [_state_row(repo, name, piece) for name, piece in pieces.items()])
+    keep_lease()
+    engine.put(engine.state, [_state_row(repo, STATE, {**state, "repo": repo, "scopes": scopes})])
+    keys = {_pk(repo, name) for name in (*pieces, STATE)}
+    old = [row["pk"] for row in engine.rows(engine.state, _repo(repo), ["pk"]) if row["pk"] not in keys]
+    for some in _pieces(old):
+        engine.delete(engine.state, f"{_repo(repo)} and pk in {quoted(some)}")
+
+
+def _counted(view: View) -> dict[str, tuple[dict[str, Any], dict[str, list[int]]]]:
+    """Return {scope: (windows, notes and lengths in all, {term: [windows, notes]})} of a commit."""
+    scope_of = {row["rowid"]: row["scope"] or "shared" for row in view.catalog.rows("SELECT rowid, scope FROM notes")}
     corpus = view.corpus()
-    pieces: list[dict[str, list[int]]] = [{} for _ in range(BUCKETS)]
-    lengths = [0] * len(corpus.averages)
+    fields = len(corpus.averages)
+    found: dict[str, tuple[dict[str, Any], dict[str, list[int]]]] = {
+        scope: ({"windows": 0, "notes": 0, "lengths": [0] * fields}, {}) for scope in sorted(set(scope_of.values()))
+    }
+    for scope in scope_of.values():
+        found[scope][0]["notes"] += 1
     for part in corpus.parts:
-        live = [doc for doc in range(part.segment.size) if doc not in part.dead]
-        for number, column in enumerate(part.segment.lengths):
-            lengths[number] += sum(column[doc] for doc in live)
-        for term, found in part.segment.every():
-            docs = [doc for doc in found.docs if doc not in part.dead] if part.dead else found.docs
-            if docs:
-                entry = pieces[bucket(term)].setdefault(term, [0, 0])
-                entry[0] += len(docs)
-                # A note's windows stand in one segment, so that none is counted twice.
-                entry[1] += len({part.segment.notes[doc] for doc in docs})
-    rows = [_state_row(repo, f"terms{number}", piece) for number, piece in enumerate(pieces)]
-    keep_lease()
-    engine.put(engine.state, rows)
-    keep_lease()
-    engine.put(engine.state, [_state_row(repo, STATE, {**state, "repo": repo, "windows": corpus.count, "lengths": lengths})])
+        owners, dead = part.segment.notes, part.dead
+        scopes = [scope_of.get(note, "shared") for note in owners]
+        for doc, scope in enumerate(scopes):
+            if doc not in dead:
+                counted = found.setdefault(scope, ({"windows": 0, "notes": 0, "lengths": [0] * fields}, {}))[0]
+                counted["windows"] += 1
+                for number, column in enumerate(part.segment.lengths):
+                    counted["lengths"][number] += column[doc]
+        for term, held in part.segment.every():
+            docs: dict[str, list[int]] = {}
+            if len(found) == 1:
+                docs[next(iter(found))] = [doc for doc in held.docs if doc not in dead] if dead else list(held.docs)
+            else:
+                for doc in held.docs:
+                    if doc not in dead:
+                        docs.setdefault(scopes[doc], []).append(doc)
+            for scope, mine in docs.items():
+                if mine:
+                    entry = found[scope][1].setdefault(term, [0, 0])
+                    entry[0] += len(mine)
+                    # A note's windows stand in one segment, so that none is counted twice.
+                    entry[1] += len({owners[doc] for doc in mine})
+    return found
 
 
 def _state_row(repo: str, name: str, value: Any) -> dict[str, Any]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from mdmem.errors import UsageError
 from mdmem.index.catalog import MemoryCatalog
 from mdmem.index.flush import text_rows
-from mdmem.index.milvus import KEYS, Engine, bucket, dimension, key_of, quoted, stretch
+from mdmem.index.milvus import KEYS, Engine, dimension, key_of, piece_of, quoted, stretch
 from mdmem.index.score import Corpus, Coverage, Term, TextHits
 from mdmem.index.segment import memory
 from mdmem.index.text import query_words
@@ -58,23 +58,25 @@ class WholeCorpus(Corpus):
 class SharedView:
     """The reading half of an index for one question; see asof.View. Nothing is written."""
 
-    def __init__(self, engine: Engine, condition: str, states: dict[str, dict[str, Any]], pool: int) -> None:
-        """`condition`: the filter in the engine's language; `states`: what was pushed of each repository that is asked."""
+    def __init__(self, engine: Engine, condition: str, scopes: dict[str, dict[str, dict[str, Any]]], pool: int) -> None:
+        """`condition`: the filter in the engine's language; `scopes`: repository → scope → what was counted there, for those
+        that whoever asks may read: nothing else counts in a weight."""
         self.engine = engine
         self.condition = condition
-        self.states = {key_of(repo): state for repo, state in states.items()}
+        self.scopes = [(key_of(repo), scope, counted) for repo, held in scopes.items() for scope, counted in held.items()]
         self.pool = pool
         self.catalog = MemoryCatalog("shared")
         self.vectors: dict[int, Any] = {}
         self.near: list[tuple[int, float]] = []
         self._windows: dict[tuple[str, str, int], int] = {}
-        self._corpus: WholeCorpus | None = None
+        self._make: Callable[[frozenset[int]], WholeCorpus] | None = None
+        self._corpus: tuple[frozenset[int], WholeCorpus] | None = None
 
     def fetch(self, words: Sequence[tuple[str, float]], vector: Any, days: Sequence[tuple[str, str]]) -> None:
         """Get the candidates for (term, weight) pairs, the question's vector (None: no search by meaning), and days (first,
         last). Raises SharedDown."""
         known = self._frequencies([term for term, _ in words])
-        count = sum(int(state["windows"]) for state in self.states.values())
+        count = sum(int(counted["windows"]) for _, _, counted in self.scopes)
         notes: dict[Note, None] = {}
         asked: dict[int, float] = {}
         for term, weight in words:
@@ -95,10 +97,10 @@ class SharedView:
             found = self.engine.few(self.engine.windows, when, ["repo", "note"], DATED)
             notes.update({(row["repo"], row["note"]): None for row in found})
         self._take(notes, vector is not None)
+        lengths = [sum(column) for column in zip(*(counted["lengths"] for _, _, counted in self.scopes))]
+        total = sum(int(counted["notes"]) for _, _, counted in self.scopes)
         rows = self.catalog.read(lambda connection: text_rows(connection, self._rowids()))
-        lengths = [sum(column) for column in zip(*(state["lengths"] for state in self.states.values()))]
-        total = sum(int(state["notes"]) for state in self.states.values())
-        self._corpus = WholeCorpus(rows, count, lengths, total, known)
+        self._make = lambda gone: WholeCorpus((r for r in rows if r.note not in gone), count, lengths, total, known)
         places = [self._windows[place] for place in near if place in self._windows]
         cosines = self.cosines(vector, places) if vector is not None else {}
         self.near = sorted(((w, c) for w, c in cosines.items() if c), key=lambda pair: (-pair[1], pair[0]))
@@ -108,7 +110,9 @@ class SharedView:
 
     def _frequencies(self, terms: Sequence[str]) -> dict[str, list[int]]:
         """Return {term: [windows, notes]} over the repositories that are asked."""
-        keys = [f"{repo}:terms{number}" for repo in self.states for number in sorted({bucket(term) for term in terms})]
+        keys = sorted(
+            {f"{repo}:{piece_of(term, scope, counted['pieces'])}" for repo, scope, counted in self.scopes for term in terms}
+        )
         known: dict[str, list[int]] = {}
         for start in range(0, len(keys), KEYS):
             part = keys[start : start + KEYS]
@@ -163,9 +167,11 @@ class SharedView:
                 self.vectors[rowid] = parts[number]["meaning"]
 
     def corpus(self, without: frozenset[int] = frozenset()) -> Corpus:
-        """Return the windows of the candidates. `without` is not looked at: what may not be read was not fetched."""
-        assert self._corpus is not None
-        return self._corpus
+        """Return the windows of the candidates; `without`: see Index.corpus."""
+        if self._corpus is None or self._corpus[0] != without:
+            assert self._make is not None
+            self._corpus = without, self._make(without)
+        return self._corpus[1]
 
     def text_hits(
         self,
@@ -176,7 +182,7 @@ class SharedView:
     ) -> TextHits:
         """Return the best windows by BM25F; see Index.text_hits."""
         words = query_words(query) if isinstance(query, str) else list(query)
-        return self.corpus().search(words, allowed, limit)
+        return self.corpus(without).search(words, allowed, limit)
 
     def syntax_hits(
         self, query: str, allowed: Collection[int] | None = None, limit: int = 50, without: frozenset[int] = frozenset()

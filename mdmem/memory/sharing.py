@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mdmem.config import data_home
-from mdmem.errors import MdmemError, NotFound, UsageError
+from mdmem.errors import MdmemError, NotFound, Refused, UsageError
 from mdmem.index.milvus import Engine, key_of, target_of
 from mdmem.index.milvus_push import Pushed, push
 from mdmem.locate import repository_name
 from mdmem.locks import FileLock
+from mdmem.memory.syncing import owned_roots
+from mdmem.notes.redact import scan
+from mdmem.repo.gate import unpushed_findings
 from mdmem.repo.lease import acquire, release
 from mdmem.store import Store
 
@@ -22,17 +26,21 @@ TTL = 120.0  # seconds that a lease outlives a writer that was killed
 FILL = 300.0  # seconds of cloning at most
 
 
-def push_store(store: Store, everything: bool = False, tell: Tell | None = None, ttl: float = TTL) -> Pushed:
+def push_store(
+    store: Store, everything: bool = False, tell: Tell | None = None, ttl: float = TTL, allow: Collection[str] = ()
+) -> Pushed:
     """Make the shared index hold the notes of this store's current commit, and say what was done.
 
-    One writer a repository: a lease at the remote, and a lock on this clone. Raises SharedDown, LeaseHeld, Locked,
-    RefusedState, UsageError when no shared index is configured."""
+    One writer a repository: a lease at the remote, and a lock on this clone. Commits that no remote has yet pass the scan
+    for secrets first, as before a push to the remote; `allow` names files that may pass. Raises SharedDown, LeaseHeld,
+    Locked, RefusedState, Refused for a secret, GateFailed, UsageError when no shared index is configured."""
     target = target_of(store.config)
     if target is None:
         raise UsageError("no shared index is configured", hint="mdmem config set index.engine milvus")
     rev = store.git.rev("HEAD")
     if rev is None:
         raise NotFound("the store has no commit yet", hint="mdmem sync", code="no_revision")
+    _gate(store, rev, allow)
     # What has no vector gets one first: no lease is held meanwhile.
     refreshed = store.index.refresh(embed_budget_s=None, progress=tell)
     repo = repository_name(store.location)
@@ -58,6 +66,20 @@ def push_store(store: Store, everything: bool = False, tell: Tell | None = None,
             release(store.git, lease, holder, store.clock)
     done.notices += [*refreshed.notices, *([taken.notice] if taken.notice else []), *store.index.take_notices()]
     return done
+
+
+def _gate(store: Store, rev: str, allow: Collection[str]) -> None:
+    """Raise Refused for a secret in what no remote has yet, GateFailed when the scan could not run."""
+    known = store.git.run("for-each-ref", "--format=%(objectname)", "refs/remotes", read=True).text().split()
+    passed = frozenset(store.to_git(path) for path in allow)
+    held = unpushed_findings(store.git, rev, known, scan, owned_roots(store), passed)
+    if held:
+        raise Refused(
+            f"{held[0].path}: what looks like a secret ({held[0].kind}) in line {held[0].line}",
+            why="it is in no commit at the remote yet, and the shared index is read by others",
+            hint="mend it, write mdmem:allow-secret on its line, or: mdmem index push --allow-secret PATH",
+            code="secret_found",
+        )
 
 
 def _descends(store: Store, earlier: str, rev: str) -> bool | None:

@@ -13,7 +13,7 @@ from mdmem.index.milvus import Engine, SharedDown, Target, key_of, quoted, stret
 from mdmem.index.milvus_view import SharedView
 from mdmem.locate import repository_name
 from mdmem.recall.query import RETIRED, Filters, Query
-from mdmem.recall.select import agent_scopes
+from mdmem.recall.select import agent_scopes, may_read
 from mdmem.recall.streams import POOL, Streams, asked_vector, candidates, gather, searched
 from mdmem.recall.when import periods
 from mdmem.recall.words import terms_of
@@ -65,8 +65,13 @@ def _ask(
         if vector is not None and any(state["model"] != (mine.fingerprint if mine else "") for state in states.values()):
             notices.append("the shared index was pushed with another model; searched there by words only")
             vector = None
-        condition = expression(query.filters, agent_scopes(store), [key_of(repo) for repo in states])
-        view = SharedView(engine, condition, states, POOL)
+        patterns = agent_scopes(store)
+        condition = expression(query.filters, patterns, [key_of(repo) for repo in states])
+        scopes = {
+            repo: {scope: counted for scope, counted in state["scopes"].items() if may_read(scope, patterns)}
+            for repo, state in states.items()
+        }
+        view = SharedView(engine, condition, scopes, POOL)
         if states:
             days = [] if query.plain else _days(store, query)
             view.fetch(terms_of(query.text) if query.mode != "semantic" else [], vector, days)

@@ -257,6 +257,19 @@ def test_no_repository_scope_or_collection_shows_what_is_not_asked_of_it(
     assert any(": " not in hit.path for hit in both)
 
 
+def test_what_is_hidden_counts_in_no_weight(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recall by a limited agent equals the one of a local index, where hidden scopes count nowhere."""
+    root = made(tmp_path / "store", 40)
+    push_store(opened(root))
+    config = Path(os.environ["XDG_CONFIG_HOME"]) / "mdmem" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text('[agents."*"]\nscopes = ["shar*"]\n')
+    shared = [recall(opened(root), Query(text, limit=10)) for text in QUESTIONS]
+    monkeypatch.setenv("MDMEM_INDEX_ENGINE", "whoosh")
+    local = [recall(opened(root), Query(text, limit=10)) for text in QUESTIONS]
+    assert [*map(seen, shared)] == [*map(seen, local)] and sum(len(answer.results) for answer in local) > 20
+
+
 def test_a_local_note_never_leaves_the_device(tmp_path: Path) -> None:
     root = made(tmp_path / "store", 3)
     store = opened(root)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
 from datetime import datetime
 
 import pytest
 
 from mdmem.clock import UTC
 from mdmem.config import Config
+from mdmem.errors import Refused
 from mdmem.index import milvus
-from mdmem.index.milvus import SharedDown, bucket, dimension, mark_of, squeeze, stretch, target_of, weights
+from mdmem.index.milvus import SharedDown, dimension, key_of, mark_of, piece_of, squeeze, stretch, target_of, weights
 from mdmem.index.score import Corpus, Settings
 from mdmem.index.segment import Row, frequencies, memory
+from mdmem.memory.sharing import push_store
 from mdmem.recall.query import Filters, Query
 from mdmem.recall.recall import recall
 from mdmem.recall.shared import expression
@@ -50,9 +53,29 @@ def test_a_filter_is_data_in_the_engines_language() -> None:
 
 def test_terms_and_marks_have_fixed_places() -> None:
     """They are stored by one machine and read by others."""
-    assert dimension("walrus") == 1484639032 and bucket("walrus") == 1484639032 % 256
+    assert dimension("walrus") == 1484639032
+    assert piece_of("walrus", "shared", 256) == f"terms:{key_of('shared')}:256:{1484639032 % 256}"
     assert mark_of("sha", "a.md", "m") != mark_of("sha", "b.md", "m") != mark_of("sha", "b.md", "n")
     assert stretch(squeeze({"部署": [1, None]})) == {"部署": [1, None]}
+
+
+def test_p8_a_secret_that_no_remote_has_is_not_pushed_to_the_shared_index(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MDMEM_INDEX_ENGINE", "milvus")
+    monkeypatch.setenv("MDMEM_INDEX_URI", "http://127.0.0.1:9")
+    monkeypatch.setattr(milvus, "find_spec", lambda name: None)
+    (store.root / "memories").mkdir(exist_ok=True)
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    (store.root / "memories" / "a.md").write_text(f"The token is {token}\n")
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    for words in (["add", "-A"], ["commit", "-qm", "notes"]):
+        subprocess.run([*git, *words], cwd=store.root, check=True)
+    with pytest.raises(Refused, match=r"memories/a\.md") as refused:
+        push_store(Store.open(store.root))
+    assert token not in str(refused.value) and refused.value.code == "secret_found"
+    with pytest.raises(SharedDown):  # it passes the gate, and meets the engine
+        push_store(Store.open(store.root), allow=["memories/a.md"])
 
 
 def test_without_an_address_or_the_extra_the_local_index_answers_and_says_so(
