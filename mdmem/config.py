@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import secrets
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -257,7 +256,7 @@ def write_crash_log(text: str) -> str:
     try:
         folder = data_home() / "log"
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = folder / f"crash-{secrets.token_hex(4)}.txt"
+        path = folder / f"crash-{os.urandom(4).hex()}.txt"
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as stream:
             stream.write(head + text)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
-import socket
 from dataclasses import dataclass
 
 from mdmem.config import Config, data_home
@@ -39,6 +37,9 @@ def device_name() -> str:
             return kept
     except OSError:
         pass
+    import secrets
+    import socket
+
     made = f"{plain(socket.gethostname(), 20) or 'device'}-{secrets.token_hex(2)}"
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

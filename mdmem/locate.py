@@ -5,7 +5,6 @@ Hooks pay for this file on every event, so it imports nothing but the standard l
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -54,7 +53,11 @@ class Location:
 
     def _below(self, git_dir: Path) -> Path:
         base = git_dir / "mdmem"
-        return base / hashlib.sha256(self.prefix.encode()).hexdigest()[:8] if self.prefix else base
+        if not self.prefix:
+            return base
+        import hashlib  # loads OpenSSL: for a store inside another repository alone
+
+        return base / hashlib.sha256(self.prefix.encode()).hexdigest()[:8]
 
 
 def find_git(start: Path) -> GitPlace | None:

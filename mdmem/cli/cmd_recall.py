@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 @click.command("recall")
 @click.argument("words", metavar="QUERY", nargs=-1, required=True)
 @click.option("--limit", "-n", type=click.IntRange(1, 1000), default=None, help="How many results (5).")
-@click.option("--keyword", "mode", flag_value="keyword", help="By words only (BM25).")
-@click.option("--semantic", "mode", flag_value="semantic", help="By meaning only (embeddings).")
-@click.option("--hybrid", "mode", flag_value="hybrid", default=True, help="By both, the default.")
+@click.option("--keyword", is_flag=True, help="By words only (BM25).")
+@click.option("--semantic", is_flag=True, help="By meaning only (embeddings).")
+@click.option("--hybrid", is_flag=True, help="By both, the default.")
 @click.option("--fusion", type=click.Choice(["minmax", "rrf"]), default=None, help="How the two are joined.")
 @filter_options
 @click.option("--store", multiple=True, metavar="NAME", help="Only this store of [[stores]]; may be given again.")
@@ -45,13 +45,14 @@ def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **give
     from mdmem.federation import ask
     from mdmem.recall.query import Query
 
+    mode = _mode(given)
     store = open_store(ctx)
     filters = filters_of(store, given, retired=given["everything"])
     limit = given["limit"] or int(store.config.get("recall.limit"))
     query = Query(
         " ".join(words),
         limit=limit,
-        mode=given["mode"] or "hybrid",
+        mode=mode,
         filters=filters,
         explain=given["explain"],
         as_of=parse_time(given["as_of"], store.clock.now(), end=True) if given["as_of"] else None,
@@ -68,9 +69,25 @@ def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **give
         note(f"note: {text}")
 
 
+def _mode(given: dict[str, Any]) -> str:
+    """Return the one mode that was asked for. Raises UsageError for several."""
+    from mdmem.errors import UsageError
+    from mdmem.recall.query import MODES
+
+    chosen = [mode for mode in MODES if given[mode]]
+    if len(chosen) > 1:
+        raise UsageError(
+            " and ".join(f"--{mode}" for mode in chosen) + " were given together",
+            why="a search goes by words, by meaning, or by both, which is the default",
+            hint="give one of them, or none",
+        )
+    return chosen[0] if chosen else "hybrid"
+
+
 def _print(found: Recall, query: Any) -> None:
     if query.budget is not None:
-        say(clean(found.context))
+        if found.context:
+            say(clean(found.context))
         return
     if not found.results:
         say("Nothing found.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -116,6 +115,8 @@ def _usage(error: click.ClickException, as_json: bool) -> int:
 
 
 def _unexpected(error: Exception, as_json: bool) -> int:
+    import traceback
+
     from mdmem.config import write_crash_log
 
     path = write_crash_log("".join(traceback.format_exception(error)))

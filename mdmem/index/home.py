@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -47,6 +46,8 @@ def state_places(home: Home) -> tuple[Path, Path]:
     """Return (folder of the index, folder of its lock), made if need be.
 
     Where the repository cannot be written to (another user's, a read-only disk), both lie in the user's own data folder."""
+    import hashlib  # loads OpenSSL: not where the state lies in its usual place
+
     own = home.data_dir / "state" / hashlib.sha256(str(home.state_dir).encode("utf-8", "surrogateescape")).hexdigest()[:16]
     for state, common in ((home.state_dir, home.common_state_dir), (own, own)):
         try:

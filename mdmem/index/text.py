@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
@@ -62,6 +61,8 @@ class TextIndex:
 
     def create(self) -> None:
         """Make it empty, in the place of whatever is there."""
+        import shutil
+
         from mdmem.index import codec
 
         self._forget()

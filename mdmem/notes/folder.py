@@ -8,15 +8,17 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mdmem.errors import ConflictFound, Locked, MdmemError, NotFound, Refused, WriteFailed
 from mdmem.locks import FileLock
 from mdmem.notes import disk
 from mdmem.notes.names import fold, unsafe_name
-from mdmem.notes.note import Note, load
 from mdmem.notes.paths import inside, not_nested
 from mdmem.notes.scan import MAX_BYTES, TEMP_PREFIX, TEMP_SUFFIX, FileStat, Finding, Numbers, Scan, twins
-from mdmem.notes.values import Problem
+
+if TYPE_CHECKING:
+    from mdmem.notes.note import Note
 
 __all__ = ["FileStat", "Finding", "Folder", "Scan", "sha", "twins"]
 
@@ -125,6 +127,8 @@ class Folder:
 
     def read(self, path: str) -> Note:
         """Return a note; of a file over MAX_BYTES the first part, with the problem `cut`. Raises as read_bytes."""
+        from mdmem.notes.note import load  # the parser: not for a look that finds nothing new
+
         data = self.read_bytes(path, MAX_BYTES + 1)
         if len(data) <= MAX_BYTES:
             return load(path, data)
@@ -135,6 +139,8 @@ class Folder:
                 end -= 1
         note = load(path, data[:end])
         if note.doc.problem is None:
+            from mdmem.notes.values import Problem
+
             message = f"the file is too large: only its first {end} bytes were read"
             note.doc.problem = Problem("cut", message, data.count(b"\n", 0, end) + 1)
         return note

@@ -29,7 +29,7 @@ SAID = 0.2
 DATE = 0.4
 GRAPH = 0.1
 # The text of this many notes that lead so far is read, for what only the text can tell.
-READ = 40
+READ = 20
 
 
 @dataclass

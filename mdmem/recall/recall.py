@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -41,7 +42,10 @@ def recall_many(stores: Sequence[tuple[str, Store]], query: Query) -> Recall:
     if query.explain:
         answer.explained = _explained(found, query, settings)
     if query.budget is not None:
-        answer.context = _context(ranked, names, query)
+        answer.context, needed = _context(ranked, names, query)
+        if not answer.context:
+            why = f"none of the passages fits into {query.budget} tokens, the smallest needs {needed}"
+            answer.notices.append(f"the context block is empty: {why if results else 'nothing was found'}")
     return answer
 
 
@@ -157,8 +161,9 @@ def _explained(found: list[Streams], query: Query, settings: Settings) -> dict[s
     }
 
 
-def _context(ranked: list[Ranked], names: list[str], query: Query) -> str:
-    """Return the context block: best windows in order of rank, as many of the first `limit` as fit."""
+def _context(ranked: list[Ranked], names: list[str], query: Query) -> tuple[str, int]:
+    """Return the context block, best windows in order of rank, as many of the first `limit` as fit; and, where none does,
+    the tokens that the smallest needs."""
     from mdmem.recall.pack import Item, pack
 
     assert query.budget is not None
@@ -167,7 +172,8 @@ def _context(ranked: list[Ranked], names: list[str], query: Query) -> str:
         hit = _hit(one, names[one.key[0]])
         path = f"{hit.store}: {hit.path}" if hit.store else hit.path
         items.append(Item(hit.id, path, hit.type or hit.kind, hit.title, hit.text, hit.updated, hit.start_line, hit.end_line))
-    return pack(items, query.budget).text
+    text = pack(items, query.budget).text
+    return text, 0 if text else min((pack([item], sys.maxsize).tokens for item in items), default=0)
 
 
 def lexical(query: Query) -> Query:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 LENGTH = 320  # characters of a snippet
 
@@ -60,12 +61,14 @@ def _filled(lines: list[str], start: int, length: int) -> int:
     return end
 
 
-_PIECE = re.compile(r"[^\s\u3000-\u9fff]+\s*|[\u3000-\u9fff]|\s+")
+@lru_cache(maxsize=1)
+def _piece() -> re.Pattern[str]:
+    return re.compile(r"[^\s\u3000-\u9fff]+\s*|[\u3000-\u9fff]|\s+")
 
 
 def _part(line: str, weights: Mapping[str, float], tokens: Callable[[str], list[str]], length: int) -> str:
     """Return a stretch of a long line around its matched terms, cut between words (or CJK characters)."""
-    pieces = [match[0] for match in _PIECE.finditer(line[: length * 60])]
+    pieces = [match[0] for match in _piece().finditer(line[: length * 60])]
     centre = 0
     heaviest = 0.0
     for place in range(len(pieces)):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 
 _NAMES = "january february march april may june july august september october november december"
 _MONTH = {name: number for number, name in enumerate(_NAMES.split(), start=1)}
@@ -108,15 +109,29 @@ _RELATIVE: tuple[tuple[str, _Maker], ...] = (
     (rf"\b(\d{{1,4}}|{_WORDS})(?: of)? (day|week|month|year)s? ago\b", lambda m, now: _ago(now, m[1], m[2])),
     (rf"(\d{{1,4}}|[{_HAN}])(天|日|周|星期|个月|年)(?:之?前)", lambda m, now: _ago(now, m[1], m[2])),
 )
-_READERS = [(re.compile(pattern, re.IGNORECASE), make) for pattern, make in (*_ABSOLUTE, *_RELATIVE)]
+# Without a digit, an English question names a day by one of these only.
+_SIGNS = (*(name[:3] for name in _NAMES.split()), "ago", "yesterday", "today", "last ", "this ")
+
+
+@lru_cache(maxsize=1)
+def _readers() -> list[tuple[re.Pattern[str], _Maker]]:
+    """Return the patterns, compiled when a question may name a day: that takes longer than most searches."""
+    return [(re.compile(pattern, re.IGNORECASE), make) for pattern, make in (*_ABSOLUTE, *_RELATIVE)]
+
+
+def _names_none(text: str) -> bool:
+    low = text.lower()
+    return text.isascii() and not any(map(str.isdigit, text)) and not any(sign in low for sign in _SIGNS)
 
 
 def periods(text: str, now: datetime) -> list[Period]:
     """Return the periods that `text` names, in no order. A day that does not exist names at most its month."""
     found: list[Period] = []
+    if _names_none(text):
+        return found
     rest = text
     today = now.date()
-    for pattern, make in _READERS:
+    for pattern, make in _readers():
         for match in list(pattern.finditer(rest)):
             try:
                 found.append(make(match, today))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import random
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from mdmem.index.embed import EmbeddingUnavailable
 from mdmem.notes.frontmatter import render
 from mdmem.recall.query import Filters, Query
 from mdmem.recall.recall import recall, recall_many
+from mdmem.recall.select import allowed
 from mdmem.setup import init
 from mdmem.store import Store
 
@@ -339,3 +341,56 @@ def test_by_words_alone_loads_neither_model_nor_numpy(store: Store, keep: Keep) 
     )
     done = subprocess.run([sys.executable, "-c", code, str(store.root)], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_a_block_that_holds_nothing_says_so(store: Store, keep: Keep) -> None:
+    keep("a", "the port of the service is 5432")
+    found = recall(store, Query("port", budget=5))
+    assert found.context == "" and found.results
+    needed = int(found.notices[-1].rpartition(" ")[2])
+    assert "empty" in found.notices[-1] and "5 tokens" in found.notices[-1]
+    assert recall(store, Query("port", budget=needed)).context and not recall(store, Query("port", budget=needed - 1)).context
+    assert "nothing was found" in recall(store, Query("walrus", mode="keyword", budget=500)).notices[-1]
+
+
+def test_the_ranking_is_the_same_to_the_last_bit_whatever_the_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mdmem.index import flush
+
+    rng = random.Random(7)
+    words = [*" ".join(MEANINGS).split(), *(f"word{number}" for number in range(60))]
+    notes = [(f"n{number}.md", " ".join(rng.choices(words, k=rng.randint(3, 300)))) for number in range(20)]
+    questions = [" ".join(rng.sample(words, 4)) for _ in range(8)]
+    orders: list[list[tuple[str, str]]] = []
+    for batch, at_once in ((2, 7), (5, 20), (2000, 20)):
+        monkeypatch.setattr(dense, "BATCH", batch)
+        monkeypatch.setattr(flush, "BATCH", batch)
+        monkeypatch.setattr("mdmem.index.refresh.OVERLAY", 3)
+        init(tmp_path / f"store{batch}")
+        store = Store.open(tmp_path / f"store{batch}", need="write", clock=FixedClock(NOW))
+        for start in range(0, len(notes), at_once):
+            for path, text in notes[start : start + at_once]:
+                (store.root / path).write_text(f"---\ncreated: 2026-11-01\nupdated: 2026-11-01\n---\n\n{text}\n")
+            store.index.refresh(embed_budget_s=None)
+        asked = [Query(question, limit=20, mode=mode) for question in questions for mode in ("hybrid", "keyword")]
+        found = [recall(store, query) for query in asked]
+        orders.append([(hit.path, hit.score.hex()) for one in found for hit in one.results])
+    assert len(orders[0]) > 80
+    assert orders[0] == orders[1] == orders[2]
+
+
+def test_what_may_be_found_is_worked_out_anew_when_a_note_changes_or_expires(store: Store, keep: Keep) -> None:
+    keep("a", "the port is 5432", expires="2026-12-01T00:00:00Z")
+    keep("b", "the port is 6543")
+    keep("c", "the port is 7654", status="superseded")
+    assert sorted(paths(store, "port")) == ["a", "b"]
+    assert allowed(store, Filters()) is allowed(store, Filters())
+    assert isinstance(store.clock, FixedClock)
+    store.clock.moment = datetime(2026, 12, 1, tzinfo=timezone.utc)
+    assert paths(store, "port") == ["b"]
+    # A clock that goes back is no reason to keep what was true later.
+    store.clock.moment = NOW
+    assert sorted(paths(store, "port")) == ["a", "b"]
+    keep("d", "the port is 8765")
+    assert sorted(paths(store, "port")) == ["a", "b", "d"]
+    (store.root / "memories/b.md").unlink()
+    assert sorted(paths(store, "port")) == ["a", "d"]
