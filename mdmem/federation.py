@@ -108,11 +108,14 @@ def target(store: Store, scope: str, name: str = "") -> tuple[str, Store]:
 def ask(store: Store, query: Query, names: tuple[str, ...] = (), only: bool = False) -> Recall:
     """Return the answer to a query from every store of the user's (`only`: from this one), by the warm process where one
     store is asked."""
-    from mdmem.recall.recall import recall_many
     from mdmem.warm.recalling import recall_warm
 
     asked = [("", store)] if only and not names else searched(store, names)
     if not asked:
         raise NotFound("none of these stores can be searched", why="; ".join(store.notices[-3:]), hint="mdmem config list")
     found = recall_warm(asked[0][1], query) if len(asked) == 1 and not asked[0][0] else None
-    return found or recall_many(asked, query)
+    if found is not None:
+        return found
+    from mdmem.recall.recall import recall_many  # not loaded where the warm process answers
+
+    return recall_many(asked, query)

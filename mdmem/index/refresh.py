@@ -115,6 +115,15 @@ def refresh(
     return out
 
 
+def settled(index: Index) -> bool:
+    """Tell whether the index holds every file and vector, without reading a note; may say no for want of knowing."""
+    with index.mutex:
+        catalog = index.catalog
+        _, changes = _look(index, catalog, None)
+        stamp, _, left = (catalog.meta("pending") or "").rpartition("=")
+        return not changes and left == "0" and stamp.startswith(f"{catalog.changed()} ") and queued(catalog)[1] <= OVERLAY
+
+
 def _why(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else getattr(error, "why", "")) or str(error)
 

@@ -159,8 +159,11 @@ class Answers:
     def _look(self, held: Held) -> None:
         """Bring the index of a store up to its files, in an index object of its own: requests are not held up."""
         from mdmem.index.index import Index
+        from mdmem.index.refresh import settled
 
         try:
+            if settled(held.store.index):
+                return
             index = Index(held.store)
             model = self.models.get(_model_key(held.store))
             if model is not None:

@@ -17,6 +17,7 @@ from notes_at_hand import found, write
 from mdmem.errors import Locked
 from mdmem.index import last_look, watch
 from mdmem.index.index import Index
+from mdmem.index.refresh import settled
 from mdmem.locks import FileLock
 from mdmem.store import Store
 
@@ -233,6 +234,19 @@ def _something(root: Path, rng: random.Random) -> None:
         (folder / f"{name}d").mkdir(exist_ok=True)
     elif folder != root and not (root / f"{name}d").exists():
         folder.rename(root / f"{name}d")
+
+
+def test_an_index_is_settled_when_it_has_every_file_and_every_vector(root: Path, opened: Opened) -> None:
+    write(root, "memories/a.md", "the walrus sings", title="A")
+    index = opened().index
+    index.refresh(embed_budget_s=0.0)
+    _grown_up(index.store)  # type: ignore[arg-type]
+    index.known.forget()
+    assert not settled(index)
+    index.refresh(embed_budget_s=None)
+    assert settled(index)
+    write(root, "memories/a.md", "the penguin sings", title="A")
+    assert not settled(index)
 
 
 def test_a_new_process_compares_with_the_last_look_instead_of_the_rows(
