@@ -125,9 +125,9 @@ def stem(word: str) -> str:
     """Return the stem of a folded English word; other words come back unchanged."""
     if len(word) < 3 or not (word.isascii() and word.isalpha()):
         return word[:LIMIT]
-    from whoosh.lang.porter2 import stem as porter2
+    from mdmem.index.stem import stem as porter2
 
-    return str(porter2(BASE.get(word, word[:LIMIT])))
+    return porter2(BASE.get(word, word[:LIMIT]))
 
 
 def _analyse(chunk: str) -> list[str]:

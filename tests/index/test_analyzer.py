@@ -6,10 +6,12 @@ import time
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from whoosh.lang import porter2
 
 from mdmem.index.analyzer import LIMIT, fold, tokens
+from mdmem.index.stem import stem as quick_stem
 
 
 @pytest.mark.parametrize(
@@ -126,3 +128,21 @@ def test_no_irregular_form_has_two_bases_and_no_base_is_a_form() -> None:
     doubled = {form for form in forms if forms.count(form) > 1}
     assert not doubled - {"come", "run", "become", "overcome"}
     assert not {base for base in BASE.values() if BASE.get(base, base) != base}
+
+
+ENDINGS = [
+    *(end for end, *_ in (*porter2.s2_triples, *porter2.s3_triples)),
+    *porter2.s4_delete_list,
+    *("sion", "tion", "ed", "ing", "eed", "eedly", "edly", "ingly", "s", "ies", "ied", "y", "e", "ll", ""),
+]
+
+
+@given(st.text("aeiouybcdglmnrstywx", max_size=8), st.sampled_from(ENDINGS), st.sampled_from(["", "s", "ly", "ed", "e"]))
+@settings(max_examples=2000, deadline=None)
+def test_the_quick_stemmer_is_whooshs(start: str, end: str, more: str) -> None:
+    assert quick_stem(start + end + more) == porter2.stem(start + end + more)
+
+
+@pytest.mark.parametrize("word", [*porter2.exceptional_forms, *porter2.exceptional_early_exit_post_1a, "generate", "communism"])
+def test_the_quick_stemmer_knows_the_exceptions(word: str) -> None:
+    assert quick_stem(word) == porter2.stem(word)
