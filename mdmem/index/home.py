@@ -46,17 +46,21 @@ def state_places(home: Home) -> tuple[Path, Path]:
     """Return (folder of the index, folder of its lock), made if need be.
 
     Where the repository cannot be written to (another user's, a read-only disk), both lie in the user's own data folder."""
+    usual = home.state_dir, home.common_state_dir
+    try:
+        if _usable(*usual):
+            return usual
+    except OSError:
+        pass
     import hashlib  # loads OpenSSL: not where the state lies in its usual place
 
     own = home.data_dir / "state" / hashlib.sha256(str(home.state_dir).encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    for state, common in ((home.state_dir, home.common_state_dir), (own, own)):
-        try:
-            for folder in (state, common):
-                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        except OSError:
-            if state == own:
-                raise
-            continue
-        if os.access(state, os.W_OK | os.X_OK) and os.access(common, os.W_OK | os.X_OK):
-            break
-    return state, common
+    _usable(own)
+    return own, own
+
+
+def _usable(*folders: Path) -> bool:
+    """Make folders if need be; returns whether all can be written to. Raises OSError."""
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return all(os.access(folder, os.W_OK | os.X_OK) for folder in folders)
