@@ -41,6 +41,8 @@ class Dense:
         self._embedder: Embedder | None = None
         self._vectors: Vectors | None = None
         self._map: tuple[Any, Any] | None = None
+        self._pending: tuple[str, int] | None = None  # what it belongs to, texts without a vector
+        self._mask: tuple[Any, Collection[int], Any, Any] | None = None
 
     def embedder(self) -> Embedder | None:
         """Return the embedder, or None when there is none (`trouble` says why, empty when that is wanted)."""
@@ -80,7 +82,7 @@ class Dense:
     def forget(self) -> None:
         """Drop what is open; the next use opens the files again."""
         self._vectors = None
-        self._map = None
+        self._map = self._pending = self._mask = None
 
     def missing(self, catalog: Catalog) -> list[int]:
         """Return the rowids of windows without a vector, one for each text: first windows of notes before later ones,
@@ -112,9 +114,25 @@ class Dense:
         stored = self.vectors()
         if stored is None:
             return 0
-        stamp = f"{catalog.changed()} {stored.fingerprint} {stored.generation} {len(stored)}"
+        stamp = self._stamp(catalog, stored)
         before, _, count = (catalog.meta("pending") or "").rpartition("=")
-        return int(count) if before == stamp else len(self.missing(catalog))
+        if before == stamp:
+            return int(count)
+        if self._pending is None or self._pending[0] != stamp:
+            self._pending = stamp, len(self.missing(catalog))
+        return self._pending[1]
+
+    def _stamp(self, catalog: Catalog, stored: Vectors) -> str:
+        return f"{catalog.meta('epoch')} {catalog.changed()} {stored.fingerprint} {stored.generation} {len(stored)}"
+
+    def newly_complete(self, catalog: Catalog) -> str:
+        """Return what to write down in `pending` when no text lacks a vector and the catalog does not say so, else "": a new
+        process would count them all, which takes longer than a search."""
+        stored = self.vectors()
+        if stored is None or self.pending(catalog):
+            return ""
+        known = f"{self._stamp(catalog, stored)}=0"
+        return known if catalog.meta("pending") != known else ""
 
     def fill(self, catalog: Catalog, lock: Lock, deadline: float | None, tell: Tell | None = None) -> int:
         """Embed windows that have no vector, until the monotonic `deadline`; returns how many texts still lack one.
@@ -142,9 +160,8 @@ class Dense:
                 tell(done, total, "meanings")
         stored = self.vectors()
         if stored is not None and done == total:
-            stamp = f"{catalog.changed()} {stored.fingerprint} {stored.generation} {len(stored)}"
             with lock():
-                catalog.put_meta("pending", f"{stamp}={len(self.missing(catalog))}")
+                catalog.put_meta("pending", f"{self._stamp(catalog, stored)}={len(self.missing(catalog))}")
         return total - done
 
     def _embed(self, catalog: Catalog, lock: Lock, rowids: list[int]) -> bool:
@@ -194,26 +211,34 @@ class Dense:
         table = self._table(catalog)
         if table is None or limit <= 0:
             return []
-        import numpy as np
-
-        stored, rowids, notes, rows, by_row = table
+        stored, rowids, notes, rows, by_row, distinct = table
         if not len(rows):
             return []
-        usable = rows
-        if allowed is not None:
-            usable = rows[np.isin(notes, np.fromiter(allowed, dtype=np.int64, count=len(allowed)))]
+        permitted = None
+        if allowed is None:
+            usable = None if len(distinct) == len(stored) else distinct
+        else:
+            permitted, usable = self._permitted(allowed, notes, rows)
             if not len(usable):
                 return []
-        everything = allowed is None and len(np.unique(rows)) == len(stored)
-        found = stored.search(query, None if everything else np.unique(usable), limit)
-        permitted = None if allowed is None else set(allowed)
+        found = stored.search(query, usable, limit)
         out: list[tuple[int, float]] = []
         for hit in found:
             for place in by_row[hit.row]:
-                if permitted is None or int(notes[place]) in permitted:
+                if permitted is None or permitted[place]:
                     out.append((int(rowids[place]), hit.cosine))
         out.sort(key=lambda pair: (-pair[1], pair[0]))
         return out[:limit]
+
+    def _permitted(self, allowed: Collection[int], notes: Any, rows: Any) -> tuple[Any, Any]:
+        """Return (which places are of allowed notes, their vector rows); a set that cannot change is looked up once."""
+        import numpy as np
+
+        same = self._mask is not None and self._mask[0] is notes and self._mask[1] is allowed
+        if self._mask is None or not same or not isinstance(allowed, frozenset):
+            mask = np.isin(notes, np.fromiter(allowed, dtype=np.int64, count=len(allowed)))
+            self._mask = notes, allowed, mask, np.unique(rows[mask])
+        return self._mask[2], self._mask[3]
 
     def cosines(self, catalog: Catalog, query: Any, wanted: Sequence[int]) -> dict[int, float]:
         """Return {window rowid: cosine} for those of `wanted` that have a vector. Raises VectorsDamaged."""
@@ -222,7 +247,7 @@ class Dense:
             return {}
         import numpy as np
 
-        stored, rowids, _, rows, _ = table
+        stored, rowids, _, rows, *_ = table
         places = np.searchsorted(rowids, np.array(wanted, dtype=np.int64))
         pairs = [(w, int(rows[p])) for w, p in zip(wanted, places) if p < len(rowids) and rowids[p] == w]
         if not pairs:
@@ -233,7 +258,8 @@ class Dense:
         return {window: float(np.dot(vector, asked)) for (window, _), vector in zip(pairs, matrix)}
 
     def _table(self, catalog: Catalog) -> Any:
-        """Return (vectors, window rowids, notes, vector rows, places of each vector row), kept until something changes."""
+        """Return (vectors, window rowids, notes, vector rows, places of each vector row, the rows in use), kept until
+        something changes."""
         stored = self.vectors()
         if stored is None or not len(stored):
             return None
@@ -256,7 +282,7 @@ class Dense:
             by_row: dict[int, list[int]] = {}
             for place, row in enumerate(rows.tolist()):
                 by_row.setdefault(row, []).append(place)
-            self._map = (stamp, (rowids, notes, rows, by_row))
+            self._map = (stamp, (rowids, notes, rows, by_row, np.unique(rows)))
         return (stored, *self._map[1])
 
 

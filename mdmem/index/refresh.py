@@ -120,8 +120,9 @@ def settled(index: Index) -> bool:
     with index.mutex:
         catalog = index.catalog
         _, changes = _look(index, catalog, None)
-        stamp, _, left = (catalog.meta("pending") or "").rpartition("=")
-        return not changes and left == "0" and stamp.startswith(f"{catalog.changed()} ") and queued(catalog)[1] <= OVERLAY
+        said = catalog.meta("pending") or ""
+        complete = said.startswith(f"{catalog.meta('epoch')} {catalog.changed()} ") and said.endswith("=0")
+        return complete and not changes and queued(catalog)[1] <= OVERLAY
 
 
 def _why(error: Exception) -> str:
@@ -214,6 +215,12 @@ def _embed(index: Index, catalog: Catalog, budget_s: float | None, tell: Tell | 
         out.busy = True
     except OSError as error:
         out.notices.append(f"vectors could not be written: {error.strerror or error}")
+    try:
+        if not out.pending_vectors and (known := index.dense.newly_complete(catalog)):
+            with index_lock(index, 0.0):
+                catalog.put_meta("pending", known)
+    except (Locked, CatalogBusy, OSError, VectorsDamaged):
+        pass  # another process is at work; they are only counted again
     if index.dense.trouble:
         out.notices.append(index.dense.trouble)
 
