@@ -211,7 +211,9 @@ class Dense:
         table = self._table(catalog)
         if table is None or limit <= 0:
             return []
-        stored, rowids, notes, rows, by_row, distinct = table
+        import numpy as np
+
+        stored, rowids, notes, rows, order, distinct = table
         if not len(rows):
             return []
         permitted = None
@@ -222,9 +224,12 @@ class Dense:
             if not len(usable):
                 return []
         found = stored.search(query, usable, limit)
+        # One text may stand in several windows.
+        ordered, wanted = rows[order], np.array([hit.row for hit in found], dtype=np.int64)
+        spans = zip(np.searchsorted(ordered, wanted, "left").tolist(), np.searchsorted(ordered, wanted, "right").tolist())
         out: list[tuple[int, float]] = []
-        for hit in found:
-            for place in by_row[hit.row]:
+        for hit, (start, end) in zip(found, spans):
+            for place in order[start:end].tolist():
                 if permitted is None or permitted[place]:
                     out.append((int(rowids[place]), hit.cosine))
         out.sort(key=lambda pair: (-pair[1], pair[0]))
@@ -258,7 +263,7 @@ class Dense:
         return {window: float(np.dot(vector, asked)) for (window, _), vector in zip(pairs, matrix)}
 
     def _table(self, catalog: Catalog) -> Any:
-        """Return (vectors, window rowids, notes, vector rows, places of each vector row, the rows in use), kept until
+        """Return (vectors, window rowids, notes, vector rows, places in the order of these, the rows in use), kept until
         something changes."""
         stored = self.vectors()
         if stored is None or not len(stored):
@@ -279,10 +284,7 @@ class Dense:
             rowids = np.array([row[0] for row in found], dtype=np.int64)[have]
             notes = np.array([row[1] for row in found], dtype=np.int64)[have]
             rows = rows[have]
-            by_row: dict[int, list[int]] = {}
-            for place, row in enumerate(rows.tolist()):
-                by_row.setdefault(row, []).append(place)
-            self._map = (stamp, (rowids, notes, rows, by_row, np.unique(rows)))
+            self._map = (stamp, (rowids, notes, rows, np.argsort(rows, kind="stable"), np.unique(rows)))
         return (stored, *self._map[1])
 
 

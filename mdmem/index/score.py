@@ -144,11 +144,17 @@ class Corpus:
             windows = part.segment.windows
             found += [(-score, windows[doc], number, doc) for doc, score in scores]
         found.sort()
-        hits = []
-        for negative, window, number, doc in found[:limit]:
-            segment = self.parts[number].segment
-            matched = tuple(index for index, term in used if _stands(segment.postings(term.text), doc))
-            hits.append(Hit(window, segment.notes[doc], -negative, matched))
+        best = found[:limit]
+        matched: dict[tuple[int, int], list[int]] = {(number, doc): [] for _, _, number, doc in best}
+        for number, part in enumerate(self.parts):
+            docs = [doc for where, doc in matched if where == number]
+            for index, term in used if docs else ():
+                for doc in _standing(part.segment.postings(term.text), docs, numpy):
+                    matched[number, doc].append(index)
+        hits = [
+            Hit(window, self.parts[number].segment.notes[doc], -negative, tuple(matched[number, doc]))
+            for negative, window, number, doc in best
+        ]
         return TextHits(hits, terms, self.count)
 
     def coverage(self, terms: Sequence[Term], notes: Collection[int]) -> Coverage:
@@ -311,6 +317,18 @@ def _count(found: Postings, dead: frozenset[int]) -> int:
     if len(dead) * 16 < len(found.docs):
         return sum(_stands(found, doc) for doc in dead)
     return sum(map(dead.__contains__, found.docs)) if dead else 0
+
+
+def _standing(found: Postings | None, docs: list[int], numpy: Any) -> list[int]:
+    """Return those of the documents that a term stands in."""
+    if found is None or numpy is None or not len(found.docs):
+        return [doc for doc in docs if _stands(found, doc)]
+    # The array of document numbers as it is, without a copy.
+    held = numpy.frombuffer(found.docs, numpy.uint32)
+    wanted = numpy.array(docs, numpy.uint32)
+    places = numpy.minimum(numpy.searchsorted(held, wanted), len(held) - 1)
+    standing: list[int] = wanted[held[places] == wanted].tolist()
+    return standing
 
 
 def _stands(found: Postings | None, doc: int) -> bool:

@@ -43,15 +43,15 @@ def terms_of(text: str) -> list[tuple[str, float]]:
 
 def pairs_of(text: str) -> list[tuple[str, str]]:
     """Return the pairs of words that stand next to each other in the question, function words skipped."""
-    return list(dict.fromkeys(_adjacent(text)))
+    return [(left, right) for left, right in dict.fromkeys(pairwise(_worded(text))) if left != right]
 
 
-def _adjacent(text: str) -> list[tuple[str, str]]:
+def _worded(text: str) -> list[str]:
+    """Return the terms of a text in order, function words skipped. CJK pairs are terms of their own already."""
     from mdmem.index.analyzer import tokens
 
-    # CJK pairs are terms of their own already.
-    line = [term for term in tokens(text) if term.isascii() and not idle(term)]
-    return [(left, right) for left, right in pairwise(line) if left != right]
+    stop = stop_terms()
+    return [term for term in tokens(text) if term not in stop and term.isascii()]
 
 
 _LABEL = re.compile(r"\s*(?:[-*>]\s+)?(?:\[[^\]\n]{1,40}\]\s*)?\**([^\W\d_][\w .'-]{0,40}?)\**\s?[:：]\**\s*(?=\S)")
@@ -83,7 +83,7 @@ def phrase_share(pairs: Sequence[tuple[str, str]], texts: Iterable[str], worth: 
     wanted = set(pairs)
     found: set[tuple[str, str]] = set()
     for text in texts:
-        found |= wanted.intersection(_adjacent(text))
+        found |= wanted.intersection(pairwise(_worded(text)))
         if len(found) == len(wanted):
             break
     return sum(worth.get(left, 0.0) + worth.get(right, 0.0) for left, right in sorted(found)) / total
