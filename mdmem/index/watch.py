@@ -19,6 +19,7 @@ from mdmem.notes.scan import MAX_BYTES, SKIPPED, FileStat, Numbers
 
 # Seconds after which everything is looked at again, whatever was told.
 WHOLE = 60.0
+LONE = 2  # looks after which a process is one that lives on
 FOLDERS = 4_000  # of a store with more it is not worth the user's share of watches
 LINKED = 100  # notes with a second name, which are asked for one by one
 # File systems whose every change passes this kernel. Not on the list: network, FUSE, shared folders of virtual machines.
@@ -150,7 +151,7 @@ def local(folder: str) -> bool:
 class Lookout:
     """Looks at the sources for one index: at every file the first time, then, where the kernel tells, at what changed.
 
-    The first look of a process makes no watch: most processes look once."""
+    The first looks of a process make no watch: a command looks once or twice."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
@@ -182,7 +183,7 @@ class Lookout:
         self.close()
         self.looks += 1
         self.whole += 1
-        if self.looks < 2 or self._off:
+        if self.looks <= LONE or self._off:
             return looking.look(sources), True
         return self._watched(sources), True
 
