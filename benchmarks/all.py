@@ -52,6 +52,7 @@ ROWS: dict[str, int] = {
     "note added in an editor, found by words, ms": 0,
     "note added in an editor, found by meaning, ms": 0,
     "process recall --keyword, starts": 1,
+    "process recall --keyword, with the warm process, starts": 1,
     "process recall, with the warm process, starts": 1,
     "process recall, cold with the model, starts": 1,
     "process remember, starts": 1,
@@ -120,6 +121,7 @@ def measure(given: argparse.Namespace, results: Results, keep: Path) -> None:
                     vectors = given.vectors or ("real" if size <= 1_000 else "random")
                     words = ["--notes", str(size), "--language", language, "--engine", engine, "--vectors", vectors]
                     words += ["--runs", str(given.runs), *(["--no-sync"] if given.no_sync else [])]
+                    words += ["--questions", str(given.questions)]
                     put("scale", f"{engine} {language} {size}", run("scale.py", *words))
     if "hooks" in wanted:
         for size in given.sizes:
@@ -276,6 +278,7 @@ def main() -> int:
     parser.add_argument("--vectors", choices=["none", "random", "real"], help="default: real up to 1,000 notes, random above")
     parser.add_argument("--only", action="append", choices=["scale", "hooks", "embedding", "vectors"])
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--no-sync", action="store_true")
     parser.add_argument("--render", action="store_true", help="measure nothing")
     parser.add_argument("--results", type=Path, default=RESULTS)

@@ -120,7 +120,9 @@ def percentile(values: list[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def measure(base: Path, count: int, language: str, vectors: str, runs: int, sync: bool = True) -> dict[str, Any]:
+def measure(
+    base: Path, count: int, language: str, vectors: str, runs: int, sync: bool = True, questions: int = 200
+) -> dict[str, Any]:
     """Return every figure for one store; `vectors`: none, random or real; without `sync` nothing is pushed or fetched."""
     from mdmem.recall.query import Query
     from mdmem.recall.recall import recall
@@ -129,7 +131,7 @@ def measure(base: Path, count: int, language: str, vectors: str, runs: int, sync
 
     root = base / "store"
     init(root)
-    queries = write_notes(root / "memories", range(count), language)
+    queries = write_notes(root / "memories", range(count), language, questions)[:questions]
     store = Store.open(root, need="write", cwd=root)
     out: dict[str, Any] = {"notes": count, "language": language, "engine": str(store.config.get("index.engine"))}
     out["vectors"] = vectors
@@ -273,6 +275,7 @@ def main() -> int:
     parser.add_argument("--engine", choices=["whoosh", "tantivy"], default="whoosh")
     parser.add_argument("--vectors", choices=["none", "random", "real"], default="none", help="real: minutes at 10,000")
     parser.add_argument("--no-sync", action="store_true", help="leave out pushing and fetching")
+    parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--json", action="store_true", dest="as_json")
     given = parser.parse_args()
@@ -286,7 +289,7 @@ def main() -> int:
         os.environ["OPENBLAS_NUM_THREADS"] = "1"  # as in the warm process
         os.environ.update(MDMEM_SERVE="off", PYTHONPATH=str(ROOT), MDMEM_DEVICE="bench", MDMEM_AGENT="bench")
         os.environ.update(XDG_RUNTIME_DIR=str(base / "run"), HOME=str(base), MDMEM_INDEX_ENGINE=given.engine)
-        out = measure(base, given.notes, given.language, given.vectors, given.runs, not given.no_sync)
+        out = measure(base, given.notes, given.language, given.vectors, given.runs, not given.no_sync, given.questions)
     if given.as_json:
         print(json.dumps(out, indent=1, ensure_ascii=False))
     else:
