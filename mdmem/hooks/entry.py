@@ -104,10 +104,10 @@ def _waiter() -> Callable[[], bool] | None:
 
 
 def _handle(named: str, data: bytes) -> None:
-    import json
+    from mdmem.quickjson import dumps, loads
 
     try:
-        payload = json.loads(data.decode("utf-8-sig", "replace"))
+        payload = loads(data)
     except (ValueError, RecursionError):
         return
     if not isinstance(payload, dict):
@@ -130,7 +130,7 @@ def _handle(named: str, data: bytes) -> None:
     answer = handler(payload)
     _watch(0)
     if answer:
-        _write(out, json.dumps(answer).encode("ascii"))
+        _write(out, dumps(answer).encode("ascii"))
 
 
 def _take_stdout() -> int:
@@ -152,8 +152,11 @@ def _write(out: int, data: bytes) -> None:
 
 
 def _watch(limit: float) -> None:
-    import signal
-
+    try:
+        # The module behind `signal`, which wraps the numbers in enums: twice the price of all else here.
+        signal = __import__("_signal")
+    except ImportError:  # pragma: no cover - another Python than CPython
+        return
     if not hasattr(signal, "setitimer"):  # pragma: no cover - Windows has no interval timer
         return
 

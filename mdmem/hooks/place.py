@@ -7,8 +7,9 @@ none, looks the same. Knows nothing of notes.
 
 from __future__ import annotations
 
-import json
 import os
+
+from mdmem.quickjson import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def find_place(cwd: str) -> Place | None:
     start = _start(cwd)
     kept = os.path.join(data_folder(), "places.json")
     entries = _entries(kept)
-    key = json.dumps([start, _environment()])
+    key = dumps([start, _environment()])
     entry = entries.get(key)
     if entry is not None and _holds(entry):
         return Place(entry["place"]) if entry["place"] else None
@@ -123,7 +124,7 @@ def _environment() -> list[str]:
 def _entries(path: str) -> dict[str, Any]:
     try:
         with open(path, "rb") as stream:
-            data = json.loads(stream.read(4 << 20))
+            data = loads(stream.read(4 << 20))
         if data["format"] == FORMAT and isinstance(data["places"], dict):
             return dict(data["places"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -137,7 +138,7 @@ def _keep(path: str, entries: dict[str, Any]) -> None:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            json.dump({"format": FORMAT, "places": entries}, stream)
+            stream.write(dumps({"format": FORMAT, "places": entries}))
         os.replace(temporary, path)
     except OSError:
         # Only speed is lost.

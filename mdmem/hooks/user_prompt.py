@@ -1,6 +1,6 @@
 """UserPromptSubmit: notes the prompt, and answers with what the memory knows about it, if it knows anything.
 
-The warm process is asked first and works while the prompt is spooled here; without it the words alone decide.
+The warm process does both judging and redacting, since it has the patterns ready; without it the words alone decide here.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from mdmem.hooks.place import Place
 
-# Characters kept of a prompt in the spool.
-PROMPT = 4000
 # Tokens of what one prompt may bring, a part of the session's budget at most.
 BUDGET = 900
+# Characters of a prompt that are looked at: what is kept of it, and what redaction looks at beyond.
+LONGEST = 40_000
 # Seconds that the warm process may take before the words alone decide.
 PATIENCE = 1.0
 
@@ -27,25 +27,25 @@ def user_prompt(payload: dict[str, Any]) -> dict[str, Any] | None:
     prompt = payload.get("prompt")
     if not isinstance(prompt, str) or not prompt.strip():
         return None
-    from mdmem.memory.prompts import from_machine, worth_searching
-
-    if from_machine(prompt, payload.get("source")):
-        return None
     place = find_place(payload["cwd"])
     if place is None:
         return None
-    wanted = place.settings["inject"] in ("on", "own") and worth_searching(prompt)
-    request = _request(place, payload, prompt) if wanted else None
-    asked = _ask(place, request) if request else None
-    if place.settings["capture"]:
-        from mdmem.memory.spool import keepable
-
-        spool(place, payload, {"k": "prompt", "text": keepable(prompt.strip(), PROMPT)})
-    if request is None:
+    inject = place.settings["inject"] in ("on", "own")
+    if not inject and not place.settings["capture"]:
         return None
+    request = _request(place, payload, prompt, inject)
+    asked = _ask(place, request)
     found = asked.answer(PATIENCE) if asked is not None else None
     if found is None or "error" in found:
         found = _alone(place, request)
+    kept = found.get("kept")
+    if place.settings["capture"] and isinstance(kept, str) and kept:
+        spool(place, payload, {"k": "prompt", "text": kept})
+    if found.get("later"):
+        # Nothing is built while somebody waits: the worker does it, and the next prompt has it.
+        from mdmem.hooks import queue
+
+        queue.put(place, {"do": "index"})
     text, keys = found.get("text"), found.get("keys")
     if not isinstance(text, str) or not text or not isinstance(keys, list):
         return None
@@ -55,19 +55,23 @@ def user_prompt(payload: dict[str, Any]) -> dict[str, Any] | None:
     return {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": text}}
 
 
-def _request(place: Place, payload: dict[str, Any], prompt: str) -> dict[str, Any]:
+def _request(place: Place, payload: dict[str, Any], prompt: str, inject: bool) -> dict[str, Any]:
     from mdmem.hooks import seen
 
+    source = payload.get("source")
     return {
         "op": "prompt",
         "root": place.root,
+        "start": place.start,
         "scope": place.scope,
         "agent": place.agent,
         "device": place.device,
-        "prompt": prompt[:20_000],
+        "prompt": prompt[:LONGEST],
+        "source": source if isinstance(source, str) else "",
+        "inject": inject,
         "own": place.settings["inject"] == "own",
         "budget": min(BUDGET, place.settings["token_budget"]),
-        "seen": sorted(seen.seen(place, session_of(payload))),
+        "seen": sorted(seen.seen(place, session_of(payload))) if inject else [],
     }
 
 
@@ -86,16 +90,18 @@ def _ask(place: Place, request: dict[str, Any]) -> Any:
 
 
 def _alone(place: Place, request: dict[str, Any]) -> dict[str, Any]:
+    """Return what the warm process would have answered, by words alone."""
     import os
 
-    if not os.path.exists(os.path.join(place.state, "catalog.db")):
-        # Nothing is built while somebody waits: the worker does it, and the next prompt has it.
-        from mdmem.hooks import queue
+    from mdmem.memory.prompts import keepable_prompt, worth_searching
 
-        queue.put(place, {"do": "index"})
-        return {}
+    kept = keepable_prompt(request["prompt"], request["source"])
+    if not kept or not request["inject"] or not worth_searching(request["prompt"]):
+        return {"kept": kept}
+    if not os.path.exists(os.path.join(place.state, "catalog.db")):
+        return {"kept": kept, "later": True}
     from mdmem.memory.relevant import relevant
 
     store = open_store(place)
     store.index.rebuilds = False
-    return relevant(store, request, dense=False)
+    return {"kept": kept, **relevant(store, request, dense=False)}

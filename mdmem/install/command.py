@@ -10,7 +10,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 def hook_argv(event: str, python: str = "") -> list[str]:
     """Return [program, argument, …] that runs one event of Claude Code."""
-    return [python or sys.executable, "-I", os.path.join(_PACKAGE, "hooks", "main.py"), event]
+    return [python or sys.executable, "-I", "-S", os.path.join(_PACKAGE, "hooks", "main.py"), event]
 
 
 def program_argv(python: str = "") -> list[str]:

@@ -6,7 +6,8 @@ nowhere):
 
     share   weight of the prompt's words that stand in the note / weight of all of them
     mass    the same sum, not divided: one rare word is 1.0
-    near    with a model: how near the note's nearest window is in meaning, on the scale of memory/near.py
+    near, plain   with a model: how near the note's nearest window is in meaning, on the scales of memory/near.py
+    asks    with a model: how much the prompt by itself looks like a question about what a team knows
 
 A logistic function of these gives the chance that the note answers the prompt. Its weights are fitted by
 `benchmarks/gate.py --fit` on `tests/hooks/gate/` with cross-validation, over stores of many sizes.
@@ -24,8 +25,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# Weights: constant, share, mass, near.
-DENSE = (-4.51, 1.18, 1.63, 8.2)
+# Weights: constant, share, mass, near, plain, asks.
+DENSE = (-3.07, 1.01, 1.66, 4.7, 4.0, 1.51)
 WORDS = (-3.46, 1.84, 2.09)
 # Chance from which a note is given: with a model, without one; lower when the prompt asks for the past by name.
 DENSE_LIMIT, WORDS_LIMIT = 0.475, 0.46
@@ -156,10 +157,11 @@ class Weighing:
         return (mass / self.total if self.total else 0.0), mass
 
 
-def chance(share: float, mass: float, near: float | None) -> float:
-    """Return the chance (0 to 1) that a note with this evidence answers the prompt; `near` None: there is no model."""
-    features = (1.0, share, min(mass, MASS_CAP)) if near is None else (1.0, share, min(mass, MASS_CAP), near)
-    weights = WORDS if near is None else DENSE
+def chance(share: float, mass: float, meaning: tuple[float, float, float] | None) -> float:
+    """Return the chance (0 to 1) that a note with this evidence answers the prompt; `meaning` (near, plain, asks) is None where
+    there is no model."""
+    features = (1.0, share, min(mass, MASS_CAP), *(meaning or ()))
+    weights = WORDS if meaning is None else DENSE
     return 1.0 / (1.0 + math.exp(-sum(w * f for w, f in zip(weights, features, strict=True))))
 
 

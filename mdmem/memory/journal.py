@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import time
+
+from mdmem.quickjson import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def open_locked(path: str, patience: float = PATIENCE) -> tuple[int, bool]:
 
 def line(record: dict[str, Any]) -> bytes:
     """Return a record as one line of ASCII JSON."""
-    return json.dumps(record, separators=(",", ":")).encode("ascii") + b"\n"
+    return dumps(record).encode("ascii") + b"\n"
 
 
 def append(path: str, record: dict[str, Any]) -> None:
@@ -89,7 +90,7 @@ def parse(data: bytes) -> list[dict[str, Any]]:
         if not raw.strip():
             continue
         try:
-            record = json.loads(raw)
+            record = loads(raw)
         except (ValueError, RecursionError):
             continue
         if isinstance(record, dict):

@@ -49,6 +49,8 @@ _WORD = re.compile(r"[^\W_][\w.+#/-]*")
 _FENCE = re.compile(r"^(```|~~~).*?(?:^\1\s*$|\Z)", re.DOTALL | re.MULTILINE)
 _OPENING = re.compile(r"<([a-zA-Z][\w-]{0,40})[^<>]{0,200}>")
 
+# Characters kept of a prompt.
+KEPT = 4000
 # A prompt with less than this to search for is left alone: words of a spaced script, or CJK characters.
 FEWEST_WORDS = 3
 FEWEST_CJK = 4
@@ -59,6 +61,15 @@ LONGEST = 1200
 def from_machine(prompt: str, source: object = None) -> bool:
     """Return whether no person wrote this prompt."""
     return (isinstance(source, str) and source in MACHINE_SOURCES) or _MACHINE.match(prompt) is not None
+
+
+def keepable_prompt(prompt: str, source: object = None) -> str:
+    """Return what the spool keeps of a prompt, redacted; '' when no person wrote it."""
+    if from_machine(prompt, source):
+        return ""
+    from mdmem.memory.spool import keepable
+
+    return keepable(prompt.strip(), KEPT)
 
 
 def forced(prompt: str) -> bool:

@@ -55,7 +55,7 @@ def judged(store: Store, prompt: str, dense: bool, request: dict[str, Any]) -> l
     seen = set(request.get("seen", ()))
     scope, agent, device = (str(request.get(name, "")) for name in ("scope", "agent", "device"))
     viewer = Viewer("", "", scope, agent, device, patterns=agent_scopes(store))
-    least = gate.limit(any(found.near is not None for found in evidence.values()), forced(prompt))
+    least = gate.limit(any(found.meaning is not None for found in evidence.values()), forced(prompt))
     passed = []
     for note, found in evidence.items():
         row = rows.get(note)
@@ -69,17 +69,17 @@ def judged(store: Store, prompt: str, dense: bool, request: dict[str, Any]) -> l
 
 @dataclass
 class Evidence:
-    """What speaks for a note (see memory.gate), and its best window."""
+    """What speaks for a note (see memory.gate), and its best window; `meaning` is (near, plain, asks)."""
 
     share: float
     mass: float
-    near: float | None
+    meaning: tuple[float, float, float] | None
     window: int
 
     @property
     def chance(self) -> float:
         """The chance that the note answers the prompt."""
-        return gate.chance(self.share, self.mass, self.near)
+        return gate.chance(self.share, self.mass, self.meaning)
 
 
 def weigh(store: Store, prompt: str, dense: bool, make: bool = False) -> dict[int, Evidence]:
@@ -107,8 +107,9 @@ def weigh(store: Store, prompt: str, dense: bool, make: bool = False) -> dict[in
         if evidence.chance > best.chance:
             best.window = evidence.window
         best.share, best.mass = max(best.share, evidence.share), max(best.mass, evidence.mass)
-        if evidence.near is not None:
-            best.near = evidence.near if best.near is None else max(best.near, evidence.near)
+        if evidence.meaning is not None and best.meaning is not None:
+            near, plain, asks = evidence.meaning
+            best.meaning = (max(best.meaning[0], near), max(best.meaning[1], plain), asks)
     return found
 
 
@@ -124,13 +125,15 @@ def _add_meaning(store: Store, prompt: str, by_window: dict[int, tuple[int, Evid
     marks = ",".join("?" * len(wanted))
     rows = index.catalog.rows(f"SELECT rowid, note, hash FROM windows WHERE rowid IN ({marks})", wanted)
     have, matrix = vectors_of(store, [row["hash"] for row in rows])
-    near = dict(zip(have, space.nearness(vector, matrix).tolist(), strict=True))
+    near, plain = space.nearness(vector, matrix)
+    scales = dict(zip(have, zip(near.tolist(), plain.tolist(), strict=True), strict=True))
+    asks = space.asks(vector)
     for place, row in enumerate(rows):
         window = row["rowid"]
         if window not in by_window:
             by_window[window] = (row["note"], Evidence(0.0, 0.0, None, window))
         # A window without a vector (yet) is judged as a stranger: its words must carry it.
-        by_window[window][1].near = near.get(place, 0.0)
+        by_window[window][1].meaning = (*scales.get(place, (0.0, 0.0)), asks)
 
 
 def _rows(store: Store, notes: list[int]) -> dict[int, dict[str, Any]]:

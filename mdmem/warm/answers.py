@@ -128,9 +128,14 @@ class Answers:
                 self.models[key] = model
 
     def _prompt(self, held: Held, request: dict[str, Any]) -> dict[str, Any]:
+        from mdmem.memory.prompts import keepable_prompt, worth_searching
         from mdmem.memory.relevant import relevant
 
-        return relevant(held.store, request, dense=True)
+        prompt = str(request["prompt"])
+        kept = keepable_prompt(prompt, request.get("source"))
+        if not kept or not request.get("inject", True) or not worth_searching(prompt):
+            return {"kept": kept}
+        return {"kept": kept, **relevant(held.store, request, dense=True)}
 
     def _recall(self, held: Held, request: dict[str, Any]) -> dict[str, Any]:
         from mdmem.warm.recalling import answer_recall
