@@ -11,6 +11,7 @@ from typing import Any
 from mdmem.doctor.finding import ERROR, NOTE, OK, WARNING, Finding, Look
 
 FREEZES_BEFORE = "2.0.76"
+SCOPES = ("user", "project", "local")
 
 
 def hooks(look: Look) -> Iterator[Finding]:
@@ -18,7 +19,7 @@ def hooks(look: Look) -> Iterator[Finding]:
     from mdmem.install.claude import is_ours, settings_path
 
     found = 0
-    for scope in ("user", "project", "local"):
+    for scope in SCOPES:
         path = settings_path(scope, look.store.cwd)
         for event, hook in _entries(path):
             if not is_ours(hook):
@@ -34,12 +35,28 @@ def hooks(look: Look) -> Iterator[Finding]:
             if not isinstance(hook.get("timeout"), int) or not 0 < hook["timeout"] <= 120:
                 text = f"{path}: the hook of {event} has no sensible time limit (it is in seconds)"
                 yield Finding("hook-timeout", WARNING, text, f"mdmem install claude-code --{scope}")
+    on = [path for path in (settings_path(scope, look.store.cwd) for scope in SCOPES) if _plugin_on(path)]
+    if found and on:
+        text = f"the mdmem plugin ({on[0]}) and hooks in Claude Code's settings are both on: each event starts two processes"
+        yield Finding("hooks-twice", WARNING, text, "mdmem uninstall claude-code, or claude plugin disable mdmem")
     if found:
         yield Finding("hooks", OK, f"{found} hook entries in Claude Code's settings")
         note = f"versions of Claude Code before {FREEZES_BEFORE} are known to freeze on Windows with a session-start hook"
         yield Finding("claude-version", NOTE, note, "claude --version")
+    elif on:
+        yield Finding("hooks", OK, f"hooks come from the mdmem plugin ({on[0]})")
     else:
         yield Finding("hooks", NOTE, "no hooks in Claude Code's settings", "mdmem install claude-code")
+
+
+def _plugin_on(path: Path) -> bool:
+    """Return whether a settings file switches the mdmem plugin on (`enabledPlugins`: name@marketplace)."""
+    try:
+        data = json.loads(path.read_text("utf-8-sig"))
+    except (OSError, ValueError):
+        return False
+    plugins = data.get("enabledPlugins") if isinstance(data, dict) else None
+    return isinstance(plugins, dict) and any(str(name).split("@")[0] == "mdmem" and on for name, on in plugins.items())
 
 
 def _entries(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -59,7 +76,7 @@ def broken_settings(look: Look) -> Iterator[Finding]:
     """Claude Code's settings files are JSON."""
     from mdmem.install.claude import settings_path
 
-    for scope in ("user", "project", "local"):
+    for scope in SCOPES:
         path = settings_path(scope, look.store.cwd)
         try:
             json.loads(path.read_text("utf-8-sig"))

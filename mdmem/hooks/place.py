@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mdmem.store import Store
 
 # Changed when the fields below change.
-FORMAT = 1
+FORMAT = 2
 # Launch folders remembered; the least recently added go first.
 KEPT = 64
 
@@ -41,6 +41,8 @@ class Place:
         self.patterns: list[str] | None = fields["patterns"]
         self.settings: dict[str, Any] = fields["settings"]
         self.start: str = fields["start"]
+        # The user's other stores that are trusted: name, root, state, owned, patterns of each.
+        self.others: list[dict[str, Any]] = fields["others"]
 
     @property
     def project(self) -> str:
@@ -187,6 +189,7 @@ def _look(start: str) -> dict[str, Any]:
         watched.add(str(store.location.git.common_dir / "config"))
         if store.trusted:
             fields = _fields(store, start)
+            watched |= _other_files(store)
     except (NotFound, Refused):
         pass
     return {"place": fields, "stamps": {path: stamp(path) for path in sorted(watched)}}
@@ -225,7 +228,30 @@ def _fields(store: Store, start: str) -> dict[str, Any]:
             "serve": str(config.get("serve")),
         },
         "start": start,
+        "others": _others(store),
     }
+
+
+def _others(store: Store) -> list[dict[str, Any]]:
+    from mdmem.federation import searched
+    from mdmem.recall.select import agent_scopes
+
+    found = []
+    for name, other in searched(store):
+        if other is not store:
+            patterns = agent_scopes(other)
+            one: dict[str, Any] = {"name": name, "root": os.path.realpath(other.root), "state": str(other.state_dir)}
+            one |= {"owned": list(other.owned), "patterns": None if patterns is None else list(patterns)}
+            found.append(one)
+    return found
+
+
+def _other_files(store: Store) -> set[str]:
+    """Return the files whose coming or going would change which of the user's other stores there are."""
+    from mdmem.federation import entries
+
+    roots = [os.path.realpath(entry.path) for entry in entries(store)]
+    return {os.path.join(root, name) for root in roots for name in (".mdmem.toml", ".git")}
 
 
 def _upwards(start: str) -> set[str]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # Seconds after which the file of a session is old.
 OLD = 30 * 86400
+# Seconds within which the same event of a session is one event that came by two ways.
+SAME = 2.0
 # Bytes of such a file that are read.
 LARGEST = 1 << 20
 
@@ -55,6 +57,31 @@ def reset(place: Place, session: str) -> None:
         os.unlink(_file(place, session))
     except OSError:
         return
+
+
+def first(place: Place, session: str, what: str, now: float) -> bool:
+    """Return whether nobody has said `what` in this session in the last SAME seconds, and note that it was said.
+
+    The plugin's hooks and those in the settings may both be on; the host then runs each event twice, at once."""
+    from mdmem.memory import journal
+
+    path = _file(place, session) + ".once"
+    try:
+        descriptor, _ = journal.open_locked(path)
+    except OSError:
+        return True
+    try:
+        size = os.fstat(descriptor).st_size
+        for record in journal.parse(journal.read_at(descriptor, 4096, max(0, size - 4096))):
+            when = record.get("t")
+            if record.get("w") == what and isinstance(when, (int, float)) and abs(now - when) < SAME:
+                return False
+        journal.write(descriptor, journal.line({"t": round(now, 3), "w": what}))
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return True
 
 
 def expire(common: str, now: float) -> None:

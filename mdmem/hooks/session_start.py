@@ -6,6 +6,7 @@ import os
 
 from mdmem.hooks.failures import untold
 from mdmem.hooks.place import data_folder, find_place
+from mdmem.hooks.seen import first
 from mdmem.hooks.turns import now, session_of, spool
 
 TYPE_CHECKING = False
@@ -27,6 +28,8 @@ def session_start(payload: dict[str, Any]) -> dict[str, Any] | None:
     """Return the context of a session that starts, resumes, was cleared or compacted."""
     answer: dict[str, Any] = {}
     place = find_place(payload["cwd"])
+    if place is not None and not first(place, session_of(payload), f"start {payload.get('source')}", now()):
+        return None
     if place is not None:
         inside = _tried(_context, place, payload)
         _tried(_set_going, place, payload)
@@ -67,7 +70,11 @@ def _context(place: Place, payload: dict[str, Any]) -> dict[str, Any]:
     moment = datetime.fromtimestamp(now(), timezone.utc)
     budget = place.settings["token_budget"]
     given = seen.seen(place, session)
-    block = session_context(viewer, budget, moment, own=place.settings["inject"] == "own", seen=given)
+    others = [
+        Viewer(one["root"], one["state"], *who, one["owned"], viewer.recent, one["patterns"], name=one["name"])
+        for one in place.others
+    ]
+    block = session_context(viewer, budget, moment, own=place.settings["inject"] == "own", seen=given, others=others)
     seen.add(place, session, [quote.id or quote.path for quote in block.kept])
     inside: dict[str, Any] = {"additionalContext": block.text} if block.text else {}
     watched = _watched(place, block.total, [quote.path for quote in block.kept])

@@ -110,7 +110,8 @@ def _observe(place: Place, payload: dict[str, Any], call: dict[str, Any], files:
 
     record: dict[str, Any] = {"k": "tool", "tool": keepable(call["tool"], 80)}
     if files:
-        record["files"] = [keepable(_short(path, payload["cwd"]), 300) for path in files]
+        # Redacted as it came: tidying a path takes the second slash out of `scheme://user:password@host`.
+        record["files"] = [_short(keepable(path, 300), payload["cwd"]) for path in files]
     if call["tool"] == "Bash":
         what = call["input"].get("description")
         if isinstance(what, str) and what.strip():

@@ -70,9 +70,12 @@ def now() -> float:
 
 def spool(place: Place, payload: dict[str, Any], record: dict[str, Any]) -> None:
     """Append a record to the session's spool, tagged with the subagent when there is one. Raises OSError."""
+    from mdmem.memory.beats import beat
     from mdmem.memory.spool import add, keepable
 
+    moment = now()
+    beat(place.common, f"{place.agent}@{place.device}", session_of(payload), moment)
     agent = payload.get("agent_type") or payload.get("agent_id")
     if isinstance(agent, str) and agent and payload.get("agent_id"):
         record["a"] = keepable(agent, 80)
-    add(place.common, session_of(payload), record, now())
+    add(place.common, session_of(payload), record, moment)

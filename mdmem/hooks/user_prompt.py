@@ -6,7 +6,7 @@ The warm process does both judging and redacting, since it has the patterns read
 from __future__ import annotations
 
 from mdmem.hooks.place import find_place, open_store
-from mdmem.hooks.turns import session_of, spool
+from mdmem.hooks.turns import now, session_of, spool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ def user_prompt(payload: dict[str, Any]) -> dict[str, Any] | None:
     inject = place.settings["inject"] in ("on", "own")
     if not inject and not place.settings["capture"]:
         return None
+    if not _first(place, payload, prompt):
+        return None
     request = _request(place, payload, prompt, inject)
     asked = _ask(place, request)
     found = asked.answer(PATIENCE) if asked is not None else None
@@ -55,6 +57,16 @@ def user_prompt(payload: dict[str, Any]) -> dict[str, Any] | None:
     return {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": text}}
 
 
+def _first(place: Place, payload: dict[str, Any], prompt: str) -> bool:
+    import zlib
+
+    from mdmem.hooks.seen import first
+
+    # The same words twice are two prompts when the host gives them two ids.
+    what = f"prompt {payload.get('prompt_id')} {zlib.crc32(prompt.encode('utf-8', 'replace')):08x}"
+    return first(place, session_of(payload), what, now())
+
+
 def _request(place: Place, payload: dict[str, Any], prompt: str, inject: bool) -> dict[str, Any]:
     from mdmem.hooks import seen
 
@@ -62,7 +74,6 @@ def _request(place: Place, payload: dict[str, Any], prompt: str, inject: bool) -
     return {
         "op": "prompt",
         "root": place.root,
-        "start": place.start,
         "scope": place.scope,
         "agent": place.agent,
         "device": place.device,
@@ -71,6 +82,7 @@ def _request(place: Place, payload: dict[str, Any], prompt: str, inject: bool) -
         "inject": inject,
         "own": place.settings["inject"] == "own",
         "budget": min(BUDGET, place.settings["token_budget"]),
+        "others": [{"name": one["name"], "root": one["root"]} for one in place.others],
         "seen": sorted(seen.seen(place, session_of(payload))) if inject else [],
     }
 

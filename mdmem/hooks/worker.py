@@ -101,6 +101,8 @@ def _run(root: str, items: list[dict[str, Any]]) -> None:
     if "session" in wanted or "orphans" in wanted:
         ended = [str(item.get("session", "")) for item in items if item.get("do") == "session"]
         steps.append(lambda: _close_sessions(store, ended))
+    if "orphans" in wanted or "session" in wanted:
+        steps.append(lambda: _at_work(store))
     if "pull" in wanted or "push" in wanted:
         steps.append(lambda: _sync(store))
     steps.append(lambda: _index(store))
@@ -153,6 +155,13 @@ def _tidy_up(store: Store) -> None:
     if store.mode == "dedicated":
         waiting = [store.from_git(found.path) for found in pending(store.git)]
         _hold(commit_edited(store, [path for path in waiting if path and path.endswith(".md")]).held)
+
+
+def _at_work(store: Store) -> None:
+    """Renew this agent's file in the store (at most daily, and only when it says something new)."""
+    from mdmem.team.agents import heartbeat
+
+    heartbeat(store)
 
 
 def _hold(held: dict[str, str]) -> None:

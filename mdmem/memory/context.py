@@ -47,6 +47,7 @@ class Viewer:
         recent: Sequence[str] = (),
         patterns: Sequence[str] | None = None,
         claims: dict[str, str] | None = None,
+        name: str = "",
     ) -> None:
         self.root, self.state_dir, self.scope = root, state_dir, scope
         self.agent, self.device, self.owned, self.recent = agent, device, list(owned), list(recent)
@@ -54,6 +55,8 @@ class Viewer:
         self.patterns = None if patterns is None else tuple(patterns)
         # {task id: claim} of what this device claimed (see team.claims).
         self.claims = claims or {}
+        # Which of the user's stores this is, '' for the one that the session works with.
+        self.name = name
 
     @property
     def project(self) -> str:
@@ -77,34 +80,63 @@ class Viewer:
         return kind != "project" or not self.project or name == self.project
 
 
-def session_context(viewer: Viewer, budget: int, now: datetime, *, own: bool = False, seen: Collection[str] = ()) -> Block:
+class _Look:
+    """One store as it is looked through for a session: its catalog, the files that are newer, and which notes may be given."""
+
+    def __init__(self, viewer: Viewer, now: datetime, own: bool, seen: Collection[str]) -> None:
+        self.viewer, self.now, self.own, self.seen = viewer, now, own, seen
+        self.catalog = CatalogRows(viewer.state_dir)
+        fresh = fresh_rows(viewer.root, viewer.state_dir, viewer.owned)
+        self.replaced = {row["path"] for row in fresh}
+        self.arrived = [row for row in fresh if self.good(row)]
+
+    def good(self, row: Row) -> bool:
+        """Return whether a note may be given."""
+        if row.get("rowid") is not None and row["path"] in self.replaced:
+            return False
+        if self.own and row.get("device") != self.viewer.device:
+            return False
+        return self.viewer.sees(row) and not _over(row, self.now) and key(row) not in self.seen
+
+    def select(self, where: str, values: Sequence[object], order: str, limit: int) -> list[Row]:
+        """Return the notes of the catalog that fit and may be given."""
+        return [row for row in self.catalog.notes(where, values, order, limit) if self.good(row)]
+
+    def quote(self, row: Row, section: str, limit: int = 600) -> Quote:
+        """Return a note as a quote; one of another store says so in its path."""
+        text = shortened(str(row.get("summary") or "") or self.catalog.text(row), limit)
+        path = f"{self.viewer.name}:{row['path']}" if self.viewer.name else str(row["path"])
+        return Quote(str(row.get("id") or ""), path, section, head({**row, "path": path}), text)
+
+
+def session_context(
+    viewer: Viewer,
+    budget: int,
+    now: datetime,
+    *,
+    own: bool = False,
+    seen: Collection[str] = (),
+    others: Sequence[Viewer] = (),
+) -> Block:
     """Return the context block of a session that starts, at most `budget` tokens. `own`: only what this device wrote.
 
-    Notes whose id or path is in `seen` are left out. An unreadable catalog gives an empty block.
+    `others` are the user's further stores: they give what is pinned and memories, each in its rank. Notes whose id or path
+    is in `seen` are left out. An unreadable catalog gives nothing.
     """
-    catalog = CatalogRows(viewer.state_dir)
+    looks = [_Look(one, now, own, seen) for one in (viewer, *others)]
     try:
-        fresh = fresh_rows(viewer.root, viewer.state_dir, viewer.owned)
-        replaced = {row["path"] for row in fresh}
-
-        def good(row: Row) -> bool:
-            if row.get("rowid") is not None and row["path"] in replaced:
-                return False
-            if own and row.get("device") != viewer.device:
-                return False
-            return viewer.sees(row) and not _over(row, now) and key(row) not in seen
-
         quotes: list[Quote] = []
         taken: set[str] = set()
-        for quote in _quotes(catalog, viewer, fresh, good, now):
-            if quote.path not in taken:
-                taken.add(quote.path)
+        for quote in _quotes(looks):
+            if quote.path not in taken and (not quote.id or quote.id not in taken):
+                taken |= {quote.path, quote.id}
                 quotes.append(quote)
         made = block("session start", viewer.root, quotes, budget)
-        made.total = catalog.size()
+        made.total = looks[0].catalog.size()
         return made
     finally:
-        catalog.close()
+        for look in looks:
+            look.catalog.close()
 
 
 def key(row: Row) -> str:
@@ -117,39 +149,33 @@ def _over(row: Row, now: datetime) -> bool:
     return bool(expires) and str(expires) < now.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _quotes(catalog: CatalogRows, viewer: Viewer, fresh: list[Row], good: object, now: datetime) -> Iterator[Quote]:
-    assert callable(good)
-
-    def select(where: str, values: Sequence[object], order: str, limit: int) -> list[Row]:
-        return [row for row in catalog.notes(where, values, order, limit) if good(row)]
-
-    arrived = [row for row in fresh if good(row)]
-    yield from _lost_claims(catalog, select, arrived, viewer)
-    yield from _handoff(catalog, select, arrived)
-    yield from _pinned(catalog, select, arrived)
-    yield from _work(catalog, select, arrived, viewer)
-    yield from _messages(catalog, select, arrived, viewer)
-    yield from _memories(catalog, select, arrived, viewer, now)
-    yield from _last_session(catalog, select, viewer)
-
-
-def _quote(catalog: CatalogRows, row: Row, section: str, limit: int = 600) -> Quote:
-    text = shortened(str(row.get("summary") or "") or catalog.text(row), limit)
-    return Quote(str(row.get("id") or ""), str(row["path"]), section, head(row), text)
+def _quotes(looks: Sequence[_Look]) -> Iterator[Quote]:
+    here = looks[0]
+    yield from _lost_claims(here)
+    yield from _handoff(here)
+    for look in looks:
+        yield from _pinned(look)
+    yield from _work(here)
+    yield from _messages(here)
+    memories = [found for look in looks for found in _memories(look)]
+    # Stable: equals stay in the order of their stores.
+    for _, look, row in sorted(memories, key=lambda found: found[0])[:SHOWN]:
+        yield look.quote(row, "Memories")
+    yield from _last_session(here)
 
 
-def _lost_claims(catalog: CatalogRows, select: Select, arrived: list[Row], viewer: Viewer) -> Iterator[Quote]:
+def _lost_claims(look: _Look) -> Iterator[Quote]:
     """Yield the open tasks that this agent claimed here and that a merge gave to somebody else."""
-    mine = {task: claim for task, claim in viewer.claims.items() if claim.partition(" ")[2] == viewer.identity}
+    mine = {task: claim for task, claim in look.viewer.claims.items() if claim.partition(" ")[2] == look.viewer.identity}
     if not mine:
         return
-    rows = [row for row in arrived if row["kind"] == "task" and row.get("id") in mine]
-    rows += select(f"n.kind = 'task' AND n.id IN ({','.join('?' * len(mine))})", list(mine), "n.updated DESC", 20)
+    rows = [row for row in look.arrived if row["kind"] == "task" and row.get("id") in mine]
+    rows += look.select(f"n.kind = 'task' AND n.id IN ({','.join('?' * len(mine))})", list(mine), "n.updated DESC", 20)
     for row in rows:
         stands = str(fields_of(row).get("claim") or "")
         holder = stands.partition(" ")[2]
-        if holder and holder != viewer.identity and stands != mine[row["id"]] and (row.get("status") or "open") in _OPEN:
-            quote = _quote(catalog, row, "Claims that you lost", 200)
+        if holder and holder != look.viewer.identity and stands != mine[row["id"]] and (row.get("status") or "open") in _OPEN:
+            quote = look.quote(row, "Claims that you lost", 200)
             quote.text = f"You claimed this task; in the merge {holder} got it. Leave it to them, or write to them."
             yield quote
 
@@ -158,42 +184,42 @@ def _newest(rows: list[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: str(row.get("updated") or ""), reverse=True)
 
 
-def _handoff(catalog: CatalogRows, select: Select, arrived: list[Row]) -> Iterator[Quote]:
-    rows = [row for row in arrived if row.get("type") == HANDOFF]
-    rows += select(f"n.kind = 'session' AND n.type = '{HANDOFF}'", (), "n.updated DESC", 3)
+def _handoff(look: _Look) -> Iterator[Quote]:
+    rows = [row for row in look.arrived if row.get("type") == HANDOFF]
+    rows += look.select(f"n.kind = 'session' AND n.type = '{HANDOFF}'", (), "n.updated DESC", 3)
     for row in _newest(rows)[:1]:
-        yield _quote(catalog, row, "Last handoff", 1500)
+        yield look.quote(row, "Last handoff", 1500)
 
 
 def _current(row: Row) -> bool:
     return (row.get("status") or "active") == "active"
 
 
-def _pinned(catalog: CatalogRows, select: Select, arrived: list[Row]) -> Iterator[Quote]:
-    rows = [row for row in arrived if row["kind"] == "memory" and (row["pinned"] or row.get("tier") == "core")]
+def _pinned(look: _Look) -> Iterator[Quote]:
+    rows = [row for row in look.arrived if row["kind"] == "memory" and (row["pinned"] or row.get("tier") == "core")]
     # The plus keeps SQLite from the index on kinds: most notes are of these, and reading them in order is quicker.
     where = "(n.pinned = 1 OR n.tier = 'core') AND +n.kind IN ('memory', 'entity', 'note')"
-    rows += select(where, (), "n.pinned DESC, coalesce(n.importance, 0.5) DESC, n.updated DESC", 30)
+    rows += look.select(where, (), "n.pinned DESC, coalesce(n.importance, 0.5) DESC, n.updated DESC", 30)
     for row in filter(_current, rows):
-        yield _quote(catalog, row, "Always", 1200)
+        yield look.quote(row, "Always", 1200)
 
 
-def _work(catalog: CatalogRows, select: Select, arrived: list[Row], viewer: Viewer) -> Iterator[Quote]:
-    rows = [row for row in arrived if row["kind"] == "task" and (row.get("status") or "open") in _OPEN]
+def _work(look: _Look) -> Iterator[Quote]:
+    rows = [row for row in look.arrived if row["kind"] == "task" and (row.get("status") or "open") in _OPEN]
     where = "n.kind = 'task' AND coalesce(n.status, 'open') IN ('open', 'claimed', 'active', 'blocked', 'waiting')"
-    rows += select(where, (), "n.updated DESC", 60)
+    rows += look.select(where, (), "n.updated DESC", 60)
     where = "n.kind IN ('entity', 'memory', 'note') AND n.status IN ('blocked', 'waiting')"
-    rows += select(where, (), "n.updated DESC", 20)
+    rows += look.select(where, (), "n.updated DESC", 20)
 
     def order(row: Row) -> tuple[int, int, int]:
         status = str(row.get("status") or "open")
         holder = str(fields_of(row).get("claim") or "").partition(" ")[2]
-        mine = status in ("claimed", "active") and holder == viewer.identity
+        mine = status in ("claimed", "active") and holder == look.viewer.identity
         rank = 0 if mine else 1 if status in ("blocked", "waiting") else 2
         return rank, _URGENCY.get(str(row.get("priority") or "").lower(), 2), 0
 
     for row in sorted(rows, key=order)[:8]:
-        quote = _quote(catalog, row, "Open work", 200)
+        quote = look.quote(row, "Open work", 200)
         status = str(row.get("status") or "open")
         blockers = fields_of(row).get("blocked_by")
         names = [blockers] if isinstance(blockers, str) else blockers if isinstance(blockers, list) else []
@@ -203,9 +229,10 @@ def _work(catalog: CatalogRows, select: Select, arrived: list[Row], viewer: View
         yield quote
 
 
-def _messages(catalog: CatalogRows, select: Select, arrived: list[Row], viewer: Viewer) -> Iterator[Quote]:
-    rows = [row for row in arrived if row["kind"] == "message"]
-    rows += select("n.kind = 'message'", (), "n.created DESC", 60)
+def _messages(look: _Look) -> Iterator[Quote]:
+    viewer = look.viewer
+    rows = [row for row in look.arrived if row["kind"] == "message"]
+    rows += look.select("n.kind = 'message'", (), "n.created DESC", 60)
     me = {viewer.agent, viewer.identity, "all"}
     count = 0
     for row in rows:
@@ -217,7 +244,7 @@ def _messages(catalog: CatalogRows, select: Select, arrived: list[Row], viewer: 
         mine = f"{row.get('agent')}@{row.get('device')}" == viewer.identity
         if mine or not addressed & me or viewer.identity in read:
             continue
-        yield _quote(catalog, row, "Unread messages", 400)
+        yield look.quote(row, "Unread messages", 400)
         count += 1
         if count == 5:
             return
@@ -232,15 +259,17 @@ _WEIGHT = (
 )
 
 
-def _memories(catalog: CatalogRows, select: Select, arrived: list[Row], viewer: Viewer, now: datetime) -> Iterator[Quote]:
-    """Yield memories by their worth for this project: its scope, its name, its recent files, their type, their age."""
+def _memories(look: _Look) -> list[tuple[float, _Look, Row]]:
+    """Return memories with their worth for this project (the least number is the most), best first: by the project's scope, its
+    name, its recent files, their type, their age."""
+    viewer, catalog, now = look.viewer, look.catalog, look.now
     project = viewer.project
     ours = f"project:{project}" if project else ""
     moment = now.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
     scopes = "coalesce(n.scope, '') = ? OR coalesce(n.scope, '') NOT LIKE 'project:%'" if project else "? = ''"
-    rows = [row for row in arrived if row["kind"] == "memory"]
+    rows = [row for row in look.arrived if row["kind"] == "memory"]
     where = f"+n.kind = 'memory' AND coalesce(n.status, 'active') = 'active' AND ({scopes})"
-    rows += select(where, (ours, ours, moment, moment), f"{_WEIGHT} DESC, n.updated DESC, n.path", _CANDIDATES)
+    rows += look.select(where, (ours, ours, moment, moment), f"{_WEIGHT} DESC, n.updated DESC, n.path", _CANDIDATES)
     words = [word for word in (project, *(os.path.basename(path) for path in viewer.recent[:6])) if len(word) > 3]
     mentions = catalog.mentions(words, [row["rowid"] for row in rows if row["rowid"] is not None])
     scored = []
@@ -251,8 +280,7 @@ def _memories(catalog: CatalogRows, select: Select, arrived: list[Row], viewer: 
         extra = 1.5 * named + 1.0 * min(mentions.get(row["rowid"], 0) if row["rowid"] is not None else 0, 2)
         scored.append((-_weight(row, ours, now) - extra, place, row))
     scored.sort(key=lambda found: found[:2])
-    for _, _, row in scored[:SHOWN]:
-        yield _quote(catalog, row, "Memories")
+    return [(worth, look, row) for worth, _, row in scored[:SHOWN]]
 
 
 def _weight(row: Row, ours: str, now: datetime) -> float:
@@ -271,14 +299,9 @@ def _age(row: Row, now: datetime) -> float:
     return max(0.0, (now - moment).total_seconds() / 86400)
 
 
-def _last_session(catalog: CatalogRows, select: Select, viewer: Viewer) -> Iterator[Quote]:
+def _last_session(look: _Look) -> Iterator[Quote]:
+    viewer = look.viewer
     where = f"n.kind = 'session' AND n.scope = ? AND coalesce(n.type, '') != '{HANDOFF}'"
-    for row in select(where, (viewer.scope,), "n.updated DESC", 2):
-        quote = _quote(catalog, row, "Last sessions", 500)
+    for row in look.select(where, (viewer.scope,), "n.updated DESC", 2):
+        quote = look.quote(row, "Last sessions", 500)
         yield quote
-
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Select = Callable[[str, Sequence[object], str, int], list[Row]]

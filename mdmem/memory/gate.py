@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 # Weights: constant, share, mass, near, plain, asks.
-DENSE = (-3.07, 1.01, 1.66, 4.7, 4.0, 1.51)
+DENSE = (-4.44, 1.22, 1.56, 5.52, 4.54, 0.9)
 WORDS = (-3.46, 1.84, 2.09)
 # Chance from which a note is given: with a model, without one; lower when the prompt asks for the past by name.
-DENSE_LIMIT, WORDS_LIMIT = 0.475, 0.46
+DENSE_LIMIT, WORDS_LIMIT = 0.402, 0.46
 FORCED = 0.6
 MASS_CAP = 3.0
 # Weight of an everyday word of programming, and of a word that a note has under another name of the same concept.

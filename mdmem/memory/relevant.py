@@ -33,17 +33,28 @@ def relevant(store: Store, request: dict[str, Any], dense: bool) -> dict[str, An
 
     `request` holds prompt, scope, agent, device, own, budget, seen. Never raises for a damaged index: then nothing is found.
     """
-    prompt = searchable(str(request["prompt"]))
-    best = judged(store, prompt, dense, request)
-    if not best:
+    return packed(str(store.root), request, found_in(store, request, dense))
+
+
+def packed(root: str, request: dict[str, Any], found: list[tuple[float, Quote]]) -> dict[str, Any]:
+    """Return {text, keys} of what was found in one store or in several, each with its chance."""
+    best = sorted(found, key=lambda one: (-one[0], one[1].path))
+    quotes = [quote for chance, quote in best[:MOST] if chance >= BESIDE * best[0][0]]
+    if not quotes:
         return {"text": "", "keys": []}
-    quotes: list[Quote] = []
-    for chance, window, row in best:
-        if len(quotes) < MOST and chance >= BESIDE * best[0][0]:
-            text = shortened(_text(store, row, window))
-            quotes.append(Quote(str(row.get("id") or ""), str(row["path"]), "", head(row), text))
-    made = block("for this prompt", str(store.root), quotes, int(request.get("budget", 900)))
+    made = block("for this prompt", root, quotes, int(request.get("budget", 900)))
     return {"text": made.text, "keys": [quote.id or quote.path for quote in made.kept]}
+
+
+def found_in(store: Store, request: dict[str, Any], dense: bool, name: str = "") -> list[tuple[float, Quote]]:
+    """Return (chance, quote) of the notes of one store that pass the gate, best first, at most MOST. `name`: that of another
+    store than the session's, named in the origin."""
+    found = []
+    for chance, window, row in judged(store, searchable(str(request["prompt"])), dense, request)[:MOST]:
+        path = f"{name}:{row['path']}" if name else str(row["path"])
+        text = shortened(_text(store, row, window))
+        found.append((chance, Quote(str(row.get("id") or ""), path, "", head({**row, "path": path}), text)))
+    return found
 
 
 def judged(store: Store, prompt: str, dense: bool, request: dict[str, Any]) -> list[tuple[float, int, dict[str, Any]]]:

@@ -1,4 +1,6 @@
-"""Secrets that a Chinese keyword names: 密码：…, 口令是…, 密钥=…. The value is read and judged as in English text."""
+"""Secrets that a Chinese keyword names: 密码：…, 口令是…, 密钥=…, and the word for password in some other languages.
+
+The value is read and judged as in English text."""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from mdmem.notes.secret_shapes import Span, compiled
 from mdmem.notes.secret_values import MEDIUM, STRONG, is_secret, read_value
 from mdmem.notes.secret_words import placeholder
 
-_STRONG = ("密码", "密碼", "口令", "通行码", "提取码", "访问码", "验证码")
+_STRONG = ("密码", "密碼", "口令", "通行码", "提取码", "访问码", "验证码", "パスワード", "비밀번호", "contraseña")
 # One character to look for, the keywords that it ends or begins.
 _KEYWORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("码", ("密码", "通行码", "提取码", "访问码", "授权码", "验证码")),
@@ -17,6 +19,9 @@ _KEYWORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("钥", ("密钥", "私钥")),
     ("鑰", ("密鑰", "金鑰", "私鑰")),
     ("凭", ("凭证", "凭据")),
+    ("ド", ("パスワード",)),
+    ("호", ("비밀번호",)),
+    ("ñ", ("contraseña",)),
 )
 _AFTER = (
     r"[*_~`”’」』\"']{0,3}(?:[ \t]{0,4}[(（\[【][^()（）\n\[\]【】]{0,30}[)）\]】])?[*_~`]{0,3}[ \t]{0,8}"

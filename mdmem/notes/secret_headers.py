@@ -10,7 +10,7 @@ from mdmem.notes.secret_words import WORDS, code, hexadecimal, mixed, placeholde
 
 _AUTHORIZATION = (
     r"(?i)authorization\\{0,3}[\"'`\])]{0,3}[ \t]{0,4}[:=,][ \t]{0,4}[bfru]{0,2}\\{0,3}[\"'`]?[ \t]{0,4}"
-    r"(?P<scheme>(?:bearer|basic|token|apikey|api-key|negotiate|key|ntlm|jwt|hawk|bot|client-id)"
+    r"(?P<scheme>(?:bearer|basic|token|apikey|api-key|negotiate|key|ssws|ntlm|jwt|hawk|bot|client-id)"
     r"(?:[ \t:=]{1,4}|%20|\+)[\"']?)?"
     r"(?P<value>[^\s\"'`,\\<]{1,4000}|<[^>\s]{1,80}>?)"
 )
@@ -92,7 +92,8 @@ _OPTIONS: tuple[tuple[tuple[bytes, ...], str], ...] = (
     ((b"redis-cli",), r"-a[ \t]+[\"']?(?P<value>[^\s\"']{1,200})"),
     ((b"ldap",), r"-w[ \t]+[\"']?(?P<value>[^\s\"']{1,200})"),
 )
-_LETTERS = (b"u", b"p", b"a", b"w", b"-")
+# Long options with a password: --user, --proxy-user.
+_LETTERS = (b"u", b"p", b"a", b"w")
 _IDENTIFIED = r"(?i)identified[ \t]+by[ \t]+(?:password[ \t]+)?[\"'](?P<value>[^\"'\n]{1,200})"
 
 
@@ -102,7 +103,7 @@ def find_options(text: str, low: bytes) -> Iterator[Span]:
     at, known = low.find(b" -"), 0
     while at >= 0:
         found = None
-        if low[at + 2 : at + 3] in _LETTERS:
+        if low[at + 2 : at + 3] in _LETTERS or low.startswith((b"--us", b"--pr"), at + 1):
             if at >= known:
                 programs, known = _programs(low, at)
             for expression in programs:

@@ -96,6 +96,8 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     ("flutterwave-key", "FLWSECK FLWPUBK", r"FLW...K(?:_TEST)?-[a-zA-Z0-9]{12,}"),
     ("alibaba-key", "LTAI", r"LTAI[A-Za-z0-9]{12,30}(?![A-Za-z0-9])"),
     ("tencent-key", "AKID", r"AKID[A-Za-z0-9]{28,}"),
+    ("tailscale-key", "tskey-", r"tskey-[a-z]+-[A-Za-z0-9]{6,}(?:-[A-Za-z0-9]{10,})?"),
+    ("posthog-key", "phx_ phs_", r"ph._[A-Za-z0-9]{30,}"),
     ("jwt", "eyJ", ""),
 )
 

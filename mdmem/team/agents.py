@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 from mdmem.clock import read_stamp, stamp
 from mdmem.errors import MdmemError, Refused
 from mdmem.locate import write_private
+from mdmem.memory import beats
 from mdmem.recall.select import agent_scopes, may_read, nameable, showable
 from mdmem.team import claims, tasks
 from mdmem.team.logbook import session_of
@@ -113,6 +114,11 @@ def agents(store: Store, since: datetime | None = None) -> list[dict[str, Any]]:
         if str(beat.get("seen", "")) > one["seen"]:
             one |= {"seen": beat["seen"], "by": "heartbeat", "session": beat.get("session", "")}
         one["doing"] = beat.get("doing") or one["doing"]
+    for name, (when, session) in beats.beats(str(store.common_state_dir)).items():
+        agent, _, device = name.partition("@")
+        one, moment = entry(agent, device), stamp(datetime.fromtimestamp(when, timezone.utc))
+        if moment > one["seen"]:
+            one |= {"seen": moment, "by": "hook", "session": session}
     for task in tasks.listed(store):
         agent, _, device = claims.holder(task).partition("@")
         if agent and tasks.status_of(task) in ("claimed", "active"):

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 LOOK_AGAIN = 3.0
 # Seconds without use after which a store is dropped.
 UNUSED = 900.0
+# A question that finds nothing in particular and loads what the next one needs.
+PLAIN = "which decisions were made about this project"
 # Seconds that one background look may spend on vectors.
 EMBED = 20.0
 
@@ -72,14 +74,17 @@ class Answers:
         self.models: dict[str, Embedder] = {}
         self.lock = threading.Lock()
         self.operations: dict[str, Callable[[Held, dict[str, Any]], dict[str, Any]]] = {
-            "prompt": self._prompt,
             "recall": self._recall,
             "near": self._near,
-            "warm": self._warm,
         }
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """Return the answer to one request; raises what the operation raises."""
+        # These look into several stores and hold one at a time.
+        if request.get("op") == "prompt":
+            return self._prompt(request)
+        if request.get("op") == "warm":
+            return self._warm(request)
         work = self.operations.get(str(request.get("op")))
         if work is None:
             return {"error": f"no operation {request.get('op')!r}"}
@@ -127,15 +132,30 @@ class Answers:
             if model is not None:
                 self.models[key] = model
 
-    def _prompt(self, held: Held, request: dict[str, Any]) -> dict[str, Any]:
+    def _prompt(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Return {kept, text, keys} for a prompt: what the spool keeps of it, and what the session's store and the user's
+        `others` ({name, root} each) have to say."""
+        from mdmem.errors import MdmemError
         from mdmem.memory.prompts import keepable_prompt, worth_searching
-        from mdmem.memory.relevant import relevant
+        from mdmem.memory.relevant import found_in, packed
 
         prompt = str(request["prompt"])
         kept = keepable_prompt(prompt, request.get("source"))
         if not kept or not request.get("inject", True) or not worth_searching(prompt):
             return {"kept": kept}
-        return {"kept": kept, **relevant(held.store, request, dense=True)}
+        found = []
+        for name, root in [("", request["root"]), *((str(one["name"]), str(one["root"])) for one in request.get("others", ()))]:
+            try:
+                held = self._get({**request, "root": root, "cwd": root})
+            except MdmemError:
+                if not name:
+                    raise
+                continue
+            with held.lock:
+                found += found_in(held.store, request, dense=True, name=name)
+                self._share(held)
+            self._look_later(held)
+        return {"kept": kept, **packed(str(request["root"]), request, found)}
 
     def _recall(self, held: Held, request: dict[str, Any]) -> dict[str, Any]:
         from mdmem.warm.recalling import answer_recall
@@ -148,11 +168,18 @@ class Answers:
         found = measured(held.store, str(request["title"]), str(request["text"]))
         return {} if found is None else {"near": list(found[0].items()), "limit": found[1]}
 
-    def _warm(self, held: Held, request: dict[str, Any]) -> dict[str, Any]:
+    def _warm(self, request: dict[str, Any]) -> dict[str, Any]:
         """Load what the first prompt of a session will need."""
+        from mdmem.federation import searched
         from mdmem.memory.relevant import weigh
 
-        weigh(held.store, "which decisions were made about this project", dense=True, make=True)
+        stores = searched(self._get(request).store)
+        for root in dict.fromkeys(str(store.root) for _, store in stores):
+            held = self._get({**request, "root": root, "cwd": root})
+            with held.lock:
+                weigh(held.store, PLAIN, dense=True, make=True)
+                self._share(held)
+            self._look_later(held)
         return {"ok": True}
 
     def _look_later(self, held: Held) -> None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
+from mdmem.install.command import hook_argv
 from tests.hooks.host import (
     ALLOWED,
     SESSION,
     TOP_LEVEL,
     add_note,
+    environment,
     git,
     index,
     payload,
@@ -285,3 +288,48 @@ def test_a_damaged_index_is_answered_around(damage: bytes, project: Path, store:
         done = run_hook(event, sample(event, project), cwd=project)
         assert done.code == 0
         assert done.answer is None or done.answer.get("hookSpecificOutput", {"hookEventName": event})["hookEventName"] == event
+
+
+def test_the_same_event_by_two_ways_is_answered_once(project: Path, store: Path) -> None:
+    """The plugin and the settings may both run our hooks: Claude Code then starts two processes at once."""
+    add_note(store, "memories/pg.md", "Billing runs on PostgreSQL 16.", type="decision", title="Billing database")
+    add_note(store, "memories/cache.md", "The catalogue cache lives in Redis.", type="decision", title="Catalogue cache")
+    index(store)
+    start(project)
+    for event, fields in (
+        ("UserPromptSubmit", {"prompt": "where does the catalogue cache live?", "session_id": "other"}),
+        ("SessionStart", {"source": "compact"}),
+    ):
+        data = json.dumps({**payload(event, project), **fields}).encode()
+        processes = [
+            subprocess.Popen(hook_argv(event), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), cwd=project)
+            for _ in range(2)
+        ]
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write(data)
+            process.stdin.close()
+        answers = [process.stdout.read() for process in processes if process.stdout is not None]
+        assert [process.wait() for process in processes] == [0, 0]
+        assert sum(b"additionalContext" in answer for answer in answers) == 1, event
+
+
+def test_the_users_other_stores_give_their_part_too(project: Path, store: Path, tmp_path: Path) -> None:
+    from mdmem.config import user_file
+    from tests.hooks.host import make_store
+
+    for name in ("own", "strange"):
+        other = make_store(tmp_path / name, trusted=name == "own", store_id=f"st-{name}")
+        add_note(other, f"memories/{name}.md", f"I read {name} mail in mutt.", type="preference", title=f"Mail {name}")
+        add_note(other, "memories/p.md", "Apollo flies on Mars.", type="decision", title="Apollo", scope="project:apollo")
+        index(other)
+    with user_file().open("a") as stream:
+        for name in ("own", "strange", "gone"):
+            stream.write(f'\n[[stores]]\nname = "{name}"\npath = "{tmp_path / name}"\n')
+    add_note(store, "memories/pg.md", "Billing runs on PostgreSQL 16.", type="decision", title="Billing", scope="project:shop")
+    index(store)
+    text = start(project)
+    assert "PostgreSQL" in text and "own:memories/own.md" in text and "I read own mail" in text
+    assert text.index("PostgreSQL") < text.index("own mail")
+    # Neither what is not trusted nor another project's.
+    assert "strange" not in text and "Apollo" not in text

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mdmem.install.command import hook_argv
-from tests.hooks.host import SAMPLES, Done, environment, run_hook, sample, spooled
+from tests.hooks.host import SAMPLES, Done, add_note, environment, payload, run_hook, sample, spooled
 
 EVENTS = sorted(SAMPLES)
 SILENT = sorted(set(SAMPLES) - {"SessionStart", "UserPromptSubmit"})
@@ -170,3 +170,33 @@ def test_p16_the_environment_is_never_logged(project: Path, store: Path) -> None
     for file in Path(os.environ["XDG_DATA_HOME"]).rglob("*"):
         if file.is_file():
             assert b"tok-very-own" not in file.read_bytes()
+
+
+def test_other_packages_are_found_when_they_are_needed(tmp_path: Path) -> None:
+    """Hooks start without `site`; what an event needs of other packages comes with the first import of one."""
+    main = hook_argv("x")[-2]
+    code = (
+        "import runpy, sys; sys.argv = ['main.py', 'PreToolUse']\n"
+        f"runpy.run_path({main!r}, run_name='main')['main']()\n"
+        "import yaml, numpy; print(len(yaml.safe_load('[1, 2]')), int(numpy.ones(3).sum()))\n"
+        "try: import no_such_package\nexcept ModuleNotFoundError: print('none')"
+    )
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], input=b"{}", capture_output=True, check=True, cwd=tmp_path)
+    assert done.stdout.split() == [b"2", b"3", b"none"]
+
+
+def test_quiet_events_import_neither_json_nor_re(project: Path, store: Path) -> None:
+    fields = {"tool_name": "Edit", "tool_input": {"file_path": str(store / "memories/a.md")}}
+    add_note(store, "memories/a.md", "A fact.", type="fact", title="A")
+    data = json.dumps({**payload("PostToolUse", project), **fields}).encode()
+    run_hook("PostToolUse", data, cwd=project)
+    main = hook_argv("x")[-2]
+    code = (
+        "import runpy, sys; sys.argv = ['main.py', 'PostToolUse']\n"
+        f"runpy.run_path({main!r}, run_name='main')['main']()\n"
+        "print(sorted({'json', 're', 'enum', 'socket', 'site', 'subprocess'} & set(sys.modules)), file=sys.stderr)"
+    )
+    argv = [sys.executable, "-I", "-S", "-c", code]
+    done = subprocess.run(argv, input=data, capture_output=True, check=True, cwd=project)
+    # runpy itself brings some of them in; what the event adds is none of the others.
+    assert not {b"'json'", b"'socket'", b"'subprocess'", b"'site'"} & set(done.stderr.strip(b"[]\n").split(b", "))
