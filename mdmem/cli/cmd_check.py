@@ -14,7 +14,8 @@ from mdmem.store import Store
 
 
 def relative_paths(store: Store, given: tuple[str, ...]) -> list[str]:
-    """Return paths of the store for files and folders that a person names, relative to here or to the store."""
+    """Return paths of the store for files and folders that a person names, relative to here or to the store, and for notes by
+    an id, the start of one, or a title. Raises NotFound and Ambiguous."""
     out: list[str] = []
     for name in given:
         for base in (Path.cwd(), store.root):
@@ -22,7 +23,8 @@ def relative_paths(store: Store, given: tuple[str, ...]) -> list[str]:
             if os.path.lexists(full) and (full == store.root or store.root in full.parents):
                 break
         else:
-            raise NotFound(f"no such file in the store: {name}", hint="mdmem list")
+            out.append(_named(store, name))
+            continue
         if full.is_dir():
             prefix = "" if full == store.root else full.relative_to(store.root).as_posix() + "/"
             out += [stat.path for stat in store.folder.scan() if stat.path.startswith(prefix)]
@@ -31,12 +33,25 @@ def relative_paths(store: Store, given: tuple[str, ...]) -> list[str]:
     return out
 
 
+def _named(store: Store, name: str) -> str:
+    from mdmem.recall.select import note_by
+
+    try:
+        store.index.refresh(embed_budget_s=0.0)
+        row = note_by(store, name)
+    except NotFound:
+        raise NotFound(f"neither a file nor a note of the store: {name}", hint="mdmem list") from None
+    if row["folder"]:
+        raise NotFound(f"{name} is not a note of this store", hint="mdmem list")
+    return str(row["path"])
+
+
 @click.command("check")
 @click.argument("paths", nargs=-1)
 @click.option("--strict", is_flag=True, help="Warnings fail too.")
 @json_option
 @click.pass_context
-@examples("mdmem check", "mdmem check memories/ entities/project/apollo.md", "mdmem check --json")
+@examples("mdmem check", "mdmem check memories/ entities/project/apollo.md", "mdmem check mem-7q2m --json")
 def command(ctx: click.Context, paths: tuple[str, ...], strict: bool, as_json: bool) -> None:
     """Look for notes that do not parse, do not validate, clash or point nowhere. Changes nothing.
 

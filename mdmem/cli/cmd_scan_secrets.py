@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--pre-push", is_flag=True, hidden=True)
 @json_option
 @click.pass_context
-@examples("mdmem scan-secrets", "mdmem scan-secrets notes.md docs/", "mdmem scan-secrets --history --json")
+@examples("mdmem scan-secrets", "mdmem scan-secrets docs/", "mdmem scan-secrets mem-7q2m", "mdmem scan-secrets --history --json")
 def command(
     ctx: click.Context, paths: tuple[str, ...], history: bool, unpushed: bool, staged: bool, pre_push: bool, as_json: bool
 ) -> None:
@@ -41,7 +41,7 @@ def command(
     if len(chosen) + bool(paths) > 1:
         raise UsageError("choose one of PATHS, --history, --unpushed and --staged")
     unread: list[str] = []
-    hits = _files(paths, unread) if paths else _store(ctx, chosen[0] if chosen else "", unread)
+    hits = _files(ctx, paths, unread) if paths else _store(ctx, chosen[0] if chosen else "", unread)
 
     def human() -> None:
         for hit in hits:
@@ -126,17 +126,31 @@ def _pushed(store: Store, wanted: Wanted | None) -> list[Hit]:
     return found
 
 
-def _files(paths: tuple[str, ...], unread: list[str]) -> list[Hit]:
+def _files(ctx: click.Context, paths: tuple[str, ...], unread: list[str]) -> list[Hit]:
     from mdmem.repo.scan import scan_bytes
 
     found = []
     for name in paths:
-        for path in _below(Path(name), unread):
+        for path in _below(_file(ctx, name), unread):
             try:
                 found += scan_bytes(path.as_posix(), path.read_bytes())
             except OSError as error:
                 unread.append(f"{path}: {error.strerror}")
     return found
+
+
+def _file(ctx: click.Context, name: str) -> Path:
+    """Return the file or folder of a name; of a note, by its id or title, when there is no such file."""
+    from mdmem.cli.cmd_check import relative_paths
+
+    if os.path.lexists(name):
+        return Path(name)
+    try:
+        store = open_store(ctx)
+        (path,) = relative_paths(store, (name,))
+    except MdmemError:
+        return Path(name)
+    return Path(os.path.relpath(store.root / path))
 
 
 def _below(path: Path, unread: list[str]) -> list[Path]:

@@ -48,7 +48,9 @@ def opening(why: str, root: str) -> str:
 def head(row: dict[str, object]) -> str:
     """Return the line of origin of a note: type, title, id, path, date, who."""
     kind = one_line(str(row.get("type") or row.get("kind") or "note"))
-    parts = [str(row.get("id") or ""), str(row["path"]), str(row.get("updated") or "")[:10]]
+    day = str(row.get("updated") or "")[:10]
+    # A file that is newer than the catalog and has no date of its own counts as of the end of time; nobody is told that.
+    parts = [str(row.get("id") or ""), str(row["path"]), "" if day == "9999" else day]
     agent, device = row.get("agent"), row.get("device")
     if agent or device:
         parts.append("@".join(str(part) for part in (agent, device) if part))

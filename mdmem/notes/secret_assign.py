@@ -90,11 +90,12 @@ def find_keywords(text: str, low: bytes, found: list[tuple[int, int]]) -> Iterat
     starts = [first for first, _ in found]
     for stem, expression, strength, inside in _KEYWORDS:
         at = low.find(stem)
-        while at >= 0:
+        keyword = compiled("(?i:" + expression + ")") if at >= 0 else None
+        while keyword is not None and at >= 0:
             end = at + len(stem)
             if stem == b"cookie" and low.startswith(b":", end):
                 end = yield from cookie_values(text, end)
-            match = compiled("(?i:" + expression + ")").match(text, at)
+            match = keyword.match(text, at)
             if match and strength == STRONG:
                 yield from _said_before(text, at)
             if match and strength == WEAK and not _run_near(starts, end) and not _before(text, at).endswith(_KEY_OWNERS):

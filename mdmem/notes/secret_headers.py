@@ -92,28 +92,29 @@ _OPTIONS: tuple[tuple[tuple[bytes, ...], str], ...] = (
     ((b"redis-cli",), r"-a[ \t]+[\"']?(?P<value>[^\s\"']{1,200})"),
     ((b"ldap",), r"-w[ \t]+[\"']?(?P<value>[^\s\"']{1,200})"),
 )
-# Long options with a password: --user, --proxy-user.
-_LETTERS = (b"u", b"p", b"a", b"w")
+# Where an option begins that may have a password: -u -p -a -w, --user, --proxy-user.
+_LETTERS = r" -(?:[upawUPAW]|-us|-pr|-US|-PR)"
 _IDENTIFIED = r"(?i)identified[ \t]+by[ \t]+(?:password[ \t]+)?[\"'](?P<value>[^\"'\n]{1,200})"
 
 
 def find_options(text: str, low: bytes) -> Iterator[Span]:
     """Yield the passwords in command lines of known programs and in SQL."""
     programs: tuple[str, ...] = ()
-    at, known = low.find(b" -"), 0
-    while at >= 0:
-        found = None
-        if low[at + 2 : at + 3] in _LETTERS or low.startswith((b"--us", b"--pr"), at + 1):
-            if at >= known:
-                programs, known = _programs(low, at)
-            for expression in programs:
-                match = compiled(expression).match(text, at + 1)
-                if match and not _stands_for(match["value"]):
-                    quote = 1 if match["value"][0] in "\"'" else 0
-                    found = match.start("value") + quote, match.end("value"), "password"
-                    yield found
-                    break
-        at = low.find(b" -", found[1] if found else at + 2)
+    known = 0
+    letter = compiled(_LETTERS)
+    option = letter.search(text)
+    while option is not None:
+        at, end = option.start(), option.end()
+        if at >= known:
+            programs, known = _programs(low, at)
+        for expression in programs:
+            match = compiled(expression).match(text, at + 1)
+            if match and not _stands_for(match["value"]):
+                quote = 1 if match["value"][0] in "\"'" else 0
+                yield match.start("value") + quote, match.end("value"), "password"
+                end = match.end("value")
+                break
+        option = letter.search(text, end)
     at = low.find(b"identified by")
     while at >= 0:
         match = compiled(_IDENTIFIED).match(text, at)

@@ -77,3 +77,26 @@ def test_a_note_that_cannot_be_read_fails(store: Store) -> None:
     (store.root / "a.md").write_text("x")
     (store.root / "a.md").chmod(0)
     assert "could not look at a.md" in run(cwd=store.root, code=1)[1]
+
+
+def test_a_note_by_its_id_the_start_of_one_or_its_title(store: Store) -> None:
+    (store.root / "by hand.md").write_text(f"---\nid: mem-byhand42\ntitle: Written by hand\n---\n{KEY}\n")
+    (store.root / "other.md").write_text("---\nid: mem-other\ntitle: Other\n---\nclean\n")
+    for name in ("mem-byhand42", "mem-byh", "Written by hand"):
+        assert run(name, cwd=store.root, code=1)[0] == "by hand.md:5: aws-key\n"
+    assert run("mem-other", cwd=store.root, code=0)[0] == ""
+    assert "nosuch" in run("nosuch", cwd=store.root, code=1)[1]
+
+
+@pytest.mark.parametrize("command", ["check", "fmt"])
+def test_check_and_fmt_take_a_note_by_id_and_title(command: str, store: Store, capfd: pytest.CaptureFixture[str]) -> None:
+    from mdmem.cli.main import run as cli
+
+    (store.root / "a.md").write_text("---\nid: mem-aaaa1\ntitle: First\ntags: [x, y]\ncreated: someday\n---\ntext\n")
+    (store.root / "b.md").write_text("---\nid: mem-bbbb1\ntitle: Second\ntags: [x, y]\ncreated: someday\n---\ntext\n")
+    for name in ("mem-aaaa1", "mem-aaa", "First"):
+        cli(["-C", str(store.root), command, name, "--json", *(["--check"] if command == "fmt" else [])])
+        out = capfd.readouterr().out
+        assert "a.md" in out and "b.md" not in out
+        assert json.loads(out)["checked"] == 1
+    assert cli(["-C", str(store.root), command, "nosuch"]) == 3

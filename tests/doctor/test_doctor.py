@@ -211,3 +211,17 @@ def test_mending_touches_only_what_is_safe(store: Store) -> None:
     for finding in found:
         assert finding.code and finding.severity in ("ok", "note", "warning", "error")
         assert finding.command or finding.severity in ("ok", "note"), finding
+
+
+def test_plugin_and_settings_hooks_at_once_are_told(store: Store) -> None:
+    from mdmem.install.claude import install_hooks, settings_path
+
+    path = settings_path("user", store.cwd)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text('{"enabledPlugins": {"mdmem@mdmem": true, "other@x": true}}')
+    assert "hooks-twice" not in codes(look(store)) and "hooks" in codes(look(store), OK)
+    install_hooks(path)
+    found = [finding for finding in look(store) if finding.code == "hooks-twice"]
+    assert [finding.severity for finding in found] == [WARNING] and "uninstall" in found[0].command
+    path.write_text(path.read_text().replace('"mdmem@mdmem": true', '"mdmem@mdmem": false'))
+    assert "hooks-twice" not in codes(look(store))

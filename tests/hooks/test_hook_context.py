@@ -333,3 +333,36 @@ def test_the_users_other_stores_give_their_part_too(project: Path, store: Path, 
     assert text.index("PostgreSQL") < text.index("own mail")
     # Neither what is not trusted nor another project's.
     assert "strange" not in text and "Apollo" not in text
+
+
+def test_a_decision_on_one_machine_is_in_the_first_context_on_another(
+    project: Path, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two clones of one store, two homes, real hook processes; between them only git."""
+    bare = tmp_path / "remote.git"
+    git(tmp_path, "init", "-q", "--bare", str(bare))
+    git(store, "remote", "add", "origin", str(bare))
+    git(store, "push", "-q", "-u", "origin", "HEAD")
+    start(project, MDMEM_DEVICE="desk")
+    note = add_note(store, "memories/queue.md", "We use NATS for events.", type="decision", title="Queue", scope="project:shop")
+    fields = {"tool_name": "Write", "tool_input": {"file_path": str(note)}}
+    for event, more in (("PostToolUse", fields), ("SessionEnd", {"reason": "other"})):
+        done = run_hook(event, payload(event, project, **more), cwd=project, env={"MDMEM_DEVICE": "desk"})
+        assert done.code == 0 and done.out == b""
+        wait_until(lambda: not workers_of(tmp_path), 30)
+    assert "memories/queue.md" in git(bare, "log", "--name-only", "--format=%s", "HEAD")
+
+    home = tmp_path / "other home"
+    home.mkdir()
+    for name, folder in (("HOME", ""), ("XDG_CONFIG_HOME", ".config"), ("XDG_DATA_HOME", ".local/share")):
+        monkeypatch.setenv(name, str(home / folder))
+    copy, there = tmp_path / "copy", tmp_path / "other" / "shop"
+    there.mkdir(parents=True)
+    git(there, "init", "-q")
+    git(there, "remote", "add", "origin", "git@example.org:team/shop.git")
+    from mdmem.cli.main import run as cli
+
+    assert cli(["clone", str(bare), str(copy)]) in (0, None)
+    assert cli(["config", "set", "default_store", str(copy)]) in (0, None)
+    text = start(there, MDMEM_DEVICE="laptop")
+    assert "We use NATS for events." in text and "9999" not in text

@@ -108,6 +108,20 @@ def test_a_heartbeat_is_throttled_and_its_file_is_daily(make_store: Callable[...
     assert not agents.heartbeat(store)["written"]  # nothing differs
 
 
+def test_what_hooks_saw_is_when_an_agent_was_last_seen(make_store: Callable[..., Store]) -> None:
+    from mdmem.memory.beats import THROTTLE, beat, beats
+
+    store = make_store()
+    common, now = str(store.common_state_dir), store.clock.now().timestamp()
+    assert beat(common, "claude-code@laptop", "s1", now)
+    assert not beat(common, "claude-code@laptop", "s2", now + THROTTLE - 1)
+    assert beats(common) == {"claude-code@laptop": (now, "s1")}
+    assert beat(common, "claude-code@laptop", "s2", now + THROTTLE)
+    (one,) = [row for row in agents.agents(store) if row["agent"] == "claude-code"]
+    assert (one["seen"], one["by"], one["session"]) == ("2026-11-30T09:01:00Z", "hook", "s2")
+
+
+
 def test_only_its_own_device_writes_the_file(store: Store) -> None:
     agents.update_own(store, {"recalls": 3})
     other = Store(store.location, store.config, store.clock, store.cwd)
