@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import pkgutil
 import random
@@ -49,6 +50,7 @@ class Case:
     answered: bool
     # share, mass, meaning, whether it is the note that answers
     candidates: list[tuple[float, float, tuple[float, float, float] | None, bool]]
+    windows: int
 
 
 def read(name: str, team: str = "") -> list[dict[str, Any]]:
@@ -106,10 +108,10 @@ def cases(store: Any, facts: list[dict[str, Any]], prompts: list[dict[str, Any]]
     found = []
     for prompt in prompts:
         answers = set(prompt.get("answer", ())) & here
-        evidence = weigh(store, searchable(prompt["prompt"]), dense, make=True)
+        evidence, windows = weigh(store, searchable(prompt["prompt"]), dense, make=True)
         rows = [(e.share, e.mass, e.meaning, ids[note] in answers) for note, e in evidence.items()]
         kind = prompt["kind"] if answers or not prompt.get("answer") else "left out"
-        found.append(Case(prompt["prompt"], kind, bool(answers), rows))
+        found.append(Case(prompt["prompt"], kind, bool(answers), rows, windows))
     return found
 
 
@@ -123,7 +125,7 @@ def rates(found: list[Case], dense: bool) -> dict[str, Any]:
     total: Counter[str] = Counter()
     missed = []
     for case in found:
-        least = gate.limit(dense, forced(case.prompt))
+        least = gate.limit(dense, forced(case.prompt), case.windows)
         passed = [row for row in case.candidates if gate.chance(*row[:3]) >= least] if worth_searching(case.prompt) else []
         best = sorted(passed, key=lambda row: -gate.chance(*row[:3]))[:3]
         total[case.kind] += 1
@@ -156,9 +158,11 @@ def features(case: Case) -> Any:
     import numpy as np
 
     rows = []
+    # In the product this is the other side of the comparison: the odds that are asked for.
+    crowd = math.log(max(case.windows, 50) / 50)
     for share, mass, meaning, _ in case.candidates:
         near, plain, asks = meaning or (0.0, 0.0, 0.0)
-        rows.append([1.0, share, min(mass, 3.0), *([SCALE * near, SCALE * plain, asks] if meaning else [])])
+        rows.append([1.0, share, min(mass, 3.0), *([SCALE * near, SCALE * plain, asks] if meaning else []), -crowd])
     return np.array(rows)
 
 
@@ -215,7 +219,9 @@ def fit(stores: list[list[Case]], whole: int) -> dict[str, Any]:
         limit = float(np.quantile(top[~answered], quiet))
         table[f"{quiet:.0%}"] = {"limit": round(limit, 3), "answered": round(float((right[answered] > limit).mean() * 100), 1)}
     found = [float(w) for w in train(flat)]
-    return {"weights": [round(w * (SCALE if place in (3, 4) else 1), 2) for place, w in enumerate(found)], "by_limit": table}
+    names = ("constant", "share", "mass", *(("near", "plain", "asks") if len(found) > 4 else ()), "crowd")
+    weights = {name: round(w * (SCALE if name in ("near", "plain") else 1), 2) for name, w in zip(names, found)}
+    return {"weights": weights, "by_limit": table}
 
 
 def main() -> int:

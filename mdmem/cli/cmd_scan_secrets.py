@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--pre-push", is_flag=True, hidden=True)
 @json_option
 @click.pass_context
-@examples("mdmem scan-secrets", "mdmem scan-secrets docs/", "mdmem scan-secrets mem-7q2m", "mdmem scan-secrets --history --json")
+@examples("mdmem scan-secrets", "mdmem scan-secrets docs/ mem-7q2m", "mdmem scan-secrets --history --json")
 def command(
     ctx: click.Context, paths: tuple[str, ...], history: bool, unpushed: bool, staged: bool, pre_push: bool, as_json: bool
 ) -> None:

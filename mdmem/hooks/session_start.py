@@ -83,11 +83,11 @@ def _context(place: Place, payload: dict[str, Any]) -> dict[str, Any]:
 
 def _claims(place: Place) -> dict[str, str]:
     """Return {task id: claim} of what this device claimed."""
-    import json
+    from mdmem.quickjson import loads
 
     try:
         with open(os.path.join(place.common, "claims.json"), "rb") as stream:
-            data = json.loads(stream.read(1 << 20))
+            data = loads(stream.read(1 << 20))
     except (OSError, ValueError):
         return {}
     return {str(task): str(claim) for task, claim in data.items()} if isinstance(data, dict) else {}

@@ -26,14 +26,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 # Weights: constant, share, mass, near, plain, asks.
-DENSE = (-4.44, 1.22, 1.56, 5.52, 4.54, 0.9)
-WORDS = (-3.46, 1.84, 2.09)
+DENSE = (-4.84, 1.35, 1.42, 5.5, 5.4, 0.86)
+WORDS = (-3.54, 2.03, 2.02)
 # Chance from which a note is given: with a model, without one; lower when the prompt asks for the past by name.
-DENSE_LIMIT, WORDS_LIMIT = 0.402, 0.46
+DENSE_LIMIT, WORDS_LIMIT = 0.345, 0.42
 FORCED = 0.6
 MASS_CAP = 3.0
+# Power of the number of windows (as a multiple of FEWEST, at least half of it) that the odds grow with.
+CROWD = 0.4
 # Weight of an everyday word of programming, and of a word that a note has under another name of the same concept.
-EVERYDAY, OTHER = 0.35, 0.6
+EVERYDAY, OTHER = 0.35, 0.9
 # Windows that a store is taken to have at least.
 FEWEST = 50
 
@@ -165,6 +167,9 @@ def chance(share: float, mass: float, meaning: tuple[float, float, float] | None
     return 1.0 / (1.0 + math.exp(-sum(w * f for w, f in zip(weights, features, strict=True))))
 
 
-def limit(dense: bool, forced: bool) -> float:
-    """Return the chance from which a note is given."""
-    return (DENSE_LIMIT if dense else WORDS_LIMIT) * (FORCED if forced else 1.0)
+def limit(dense: bool, forced: bool, windows: int = FEWEST) -> float:
+    """Return the chance from which a note is given. Among more windows the best stranger is nearer by mere luck, so the odds
+    that are asked for grow with their number."""
+    least = (DENSE_LIMIT if dense else WORDS_LIMIT) * (FORCED if forced else 1.0)
+    odds: float = least / (1.0 - least) * max(windows / FEWEST, 0.5) ** CROWD
+    return odds / (1.0 + odds)

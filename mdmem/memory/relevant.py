@@ -7,7 +7,7 @@ refreshed or rebuilt here.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mdmem.memory import gate
 from mdmem.memory.context import Viewer, key
@@ -59,14 +59,15 @@ def found_in(store: Store, request: dict[str, Any], dense: bool, name: str = "")
 
 def judged(store: Store, prompt: str, dense: bool, request: dict[str, Any]) -> list[tuple[float, int, dict[str, Any]]]:
     """Return (chance, best window, row) of the notes that pass the gate, best first."""
-    evidence = weigh(store, prompt, dense)
+    weighed = weigh(store, prompt, dense)
+    evidence = weighed.notes
     if not evidence:
         return []
     rows = _rows(store, list(evidence))
     seen = set(request.get("seen", ()))
     scope, agent, device = (str(request.get(name, "")) for name in ("scope", "agent", "device"))
     viewer = Viewer("", "", scope, agent, device, patterns=agent_scopes(store))
-    least = gate.limit(any(found.meaning is not None for found in evidence.values()), forced(prompt))
+    least = gate.limit(any(found.meaning is not None for found in evidence.values()), forced(prompt), weighed.windows)
     passed = []
     for note, found in evidence.items():
         row = rows.get(note)
@@ -93,21 +94,30 @@ class Evidence:
         return gate.chance(self.share, self.mass, self.meaning)
 
 
-def weigh(store: Store, prompt: str, dense: bool, make: bool = False) -> dict[int, Evidence]:
-    """Return {note rowid: evidence} of the candidates for a prompt; without `dense`, or a model, from its words alone.
+class Weighed(NamedTuple):
+    """The evidence for each candidate (by the note's rowid), and how many windows there are to find it in."""
+
+    notes: dict[int, Evidence]
+    windows: int
+
+
+def weigh(store: Store, prompt: str, dense: bool, make: bool = False) -> Weighed:
+    """Return the evidence for the candidates for a prompt; without `dense`, or a model, from its words alone.
 
     `make`: take the time to prepare a model that is new here (see near.space_of)."""
     index = store.index
     by_window: dict[int, tuple[int, Evidence]] = {}
     words = gate.telling_words(prompt)
+    windows = 0
     if words:
         closed = hidden(store)
         hits = index.text_hits(gate.with_concepts(words), readable(store) if closed else None, CANDIDATES, closed)
         weighing = gate.Weighing(hits.terms, hits.windows, len(words))
+        windows = hits.windows
         for hit in hits.hits:
             by_window[hit.window] = (hit.note, Evidence(*weighing.evidence(hit.matched), None, hit.window))
     if dense:
-        _add_meaning(store, prompt, by_window, make)
+        windows = max(windows, _add_meaning(store, prompt, by_window, make))
     found: dict[int, Evidence] = {}
     for note, evidence in by_window.values():
         best = found.get(note)
@@ -121,16 +131,16 @@ def weigh(store: Store, prompt: str, dense: bool, make: bool = False) -> dict[in
         if evidence.meaning is not None and best.meaning is not None:
             near, plain, asks = evidence.meaning
             best.meaning = (max(best.meaning[0], near), max(best.meaning[1], plain), asks)
-    return found
+    return Weighed(found, windows)
 
 
-def _add_meaning(store: Store, prompt: str, by_window: dict[int, tuple[int, Evidence]], make: bool) -> None:
-    """Add the nearest windows as candidates, and to every candidate how near it is."""
+def _add_meaning(store: Store, prompt: str, by_window: dict[int, tuple[int, Evidence]], make: bool) -> int:
+    """Add the nearest windows as candidates, and to every candidate how near it is; returns how many windows have a vector."""
     index = store.index
     space = space_of(store, make)
     vector = index.dense.question(prompt) if space is not None else None
     if space is None or vector is None:
-        return
+        return 0
     pool = [window for window, _ in index.vector_search(vector, readable(store), POOL)]
     wanted = list(dict.fromkeys([*by_window, *pool]))
     marks = ",".join("?" * len(wanted))
@@ -145,6 +155,7 @@ def _add_meaning(store: Store, prompt: str, by_window: dict[int, tuple[int, Evid
             by_window[window] = (row["note"], Evidence(0.0, 0.0, None, window))
         # A window without a vector (yet) is judged as a stranger: its words must carry it.
         by_window[window][1].meaning = (*scales.get(place, (0.0, 0.0)), asks)
+    return space.windows
 
 
 def _rows(store: Store, notes: list[int]) -> dict[int, dict[str, Any]]:
