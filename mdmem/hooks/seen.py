@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 # Seconds after which the file of a session is old.
 OLD = 30 * 86400
-# Seconds within which the same event of a session is one event that came by two ways.
-SAME = 2.0
 # Bytes of such a file that are read.
 LARGEST = 1 << 20
 
@@ -59,29 +57,48 @@ def reset(place: Place, session: str) -> None:
         return
 
 
-def first(place: Place, session: str, what: str, now: float) -> bool:
-    """Return whether nobody has said `what` in this session in the last SAME seconds, and note that it was said.
+def doubled(place: Place, session: str, event: str) -> bool:
+    """Return whether another process answers this event of this session: the plugin's hooks and those in the settings may both
+    be on, and the host then starts two at once. The plugin's gives way; of two others, the later one.
 
-    The plugin's hooks and those in the settings may both be on; the host then runs each event twice, at once."""
-    from mdmem.memory import journal
-
-    path = _file(place, session) + ".once"
+    What one of them takes is given back when its process ends."""
+    if "CLAUDE_PLUGIN_ROOT" in os.environ and in_settings(event, place.start):
+        return True
+    path = f"{_file(place, session)}.{event}"
     try:
-        descriptor, _ = journal.open_locked(path)
+        import fcntl
+
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    except (OSError, ImportError):
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return True
-    try:
-        size = os.fstat(descriptor).st_size
-        for record in journal.parse(journal.read_at(descriptor, 4096, max(0, size - 4096))):
-            when = record.get("t")
-            if record.get("w") == what and isinstance(when, (int, float)) and abs(now - when) < SAME:
-                return False
-        journal.write(descriptor, journal.line({"t": round(now, 3), "w": what}))
-    except OSError:
-        return True
-    finally:
-        os.close(descriptor)
-    return True
+    return False
+
+
+def in_settings(event: str, project: str) -> bool:
+    """Return whether Claude Code's settings of the user or of the project run our hook of an event."""
+    from mdmem.quickjson import loads
+
+    config = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.join(os.path.expanduser("~"), ".claude")
+    top = os.environ.get("CLAUDE_PROJECT_DIR") or project
+    names = [os.path.join(config, "settings.json")]
+    names += [os.path.join(top, ".claude", name) for name in ("settings.json", "settings.local.json")]
+    for name in names:
+        try:
+            with open(name, "rb") as stream:
+                groups = loads(stream.read(4 << 20))["hooks"][event]
+            for group in groups:
+                for hook in group["hooks"]:
+                    words = [str(hook.get("command", "")), *map(str, hook.get("args") or ())]
+                    if any(word.replace("\\", "/").endswith("mdmem/hooks/main.py") for word in words):
+                        return True
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            continue
+    return False
 
 
 def expire(common: str, now: float) -> None:

@@ -6,7 +6,7 @@ import os
 
 from mdmem.hooks.failures import untold
 from mdmem.hooks.place import data_folder, find_place
-from mdmem.hooks.seen import first
+from mdmem.hooks.seen import doubled
 from mdmem.hooks.turns import now, session_of, spool
 
 TYPE_CHECKING = False
@@ -28,7 +28,7 @@ def session_start(payload: dict[str, Any]) -> dict[str, Any] | None:
     """Return the context of a session that starts, resumes, was cleared or compacted."""
     answer: dict[str, Any] = {}
     place = find_place(payload["cwd"])
-    if place is not None and not first(place, session_of(payload), f"start {payload.get('source')}", now()):
+    if place is not None and doubled(place, session_of(payload), "SessionStart"):
         return None
     if place is not None:
         inside = _tried(_context, place, payload)

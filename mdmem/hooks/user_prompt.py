@@ -6,7 +6,8 @@ The warm process does both judging and redacting, since it has the patterns read
 from __future__ import annotations
 
 from mdmem.hooks.place import find_place, open_store
-from mdmem.hooks.turns import now, session_of, spool
+from mdmem.hooks.seen import doubled
+from mdmem.hooks.turns import session_of, spool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def user_prompt(payload: dict[str, Any]) -> dict[str, Any] | None:
     inject = place.settings["inject"] in ("on", "own")
     if not inject and not place.settings["capture"]:
         return None
-    if not _first(place, payload, prompt):
+    if doubled(place, session_of(payload), "UserPromptSubmit"):
         return None
     request = _request(place, payload, prompt, inject)
     asked = _ask(place, request)
@@ -55,16 +56,6 @@ def user_prompt(payload: dict[str, Any]) -> dict[str, Any] | None:
 
     seen.add(place, session_of(payload), [str(key) for key in keys])
     return {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": text}}
-
-
-def _first(place: Place, payload: dict[str, Any], prompt: str) -> bool:
-    import zlib
-
-    from mdmem.hooks.seen import first
-
-    # The same words twice are two prompts when the host gives them two ids.
-    what = f"prompt {payload.get('prompt_id')} {zlib.crc32(prompt.encode('utf-8', 'replace')):08x}"
-    return first(place, session_of(payload), what, now())
 
 
 def _request(place: Place, payload: dict[str, Any], prompt: str, inject: bool) -> dict[str, Any]:

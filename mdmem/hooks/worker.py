@@ -99,10 +99,9 @@ def _run(root: str, items: list[dict[str, Any]]) -> None:
     if notes:
         steps.append(lambda: _commit(store, list(dict.fromkeys(notes)), session))
     if "session" in wanted or "orphans" in wanted:
+        steps.append(lambda: _at_work(store))
         ended = [str(item.get("session", "")) for item in items if item.get("do") == "session"]
         steps.append(lambda: _close_sessions(store, ended))
-    if "orphans" in wanted or "session" in wanted:
-        steps.append(lambda: _at_work(store))
     if "pull" in wanted or "push" in wanted:
         steps.append(lambda: _sync(store))
     steps.append(lambda: _index(store))
@@ -141,7 +140,7 @@ def _close_sessions(store: Store, ended: list[str]) -> None:
 
 def _tidy_up(store: Store) -> None:
     """At a session's end: renew the generated lists of native memory, and commit what was written without any hook (Claude Code
-    itself adds a line to MEMORY.md)."""
+    itself adds a line to MEMORY.md) and this agent's file."""
     from mdmem.memory.edited import commit_edited
     from mdmem.memory.memory_index import refresh_index
     from mdmem.repo.commit import pending
@@ -154,7 +153,8 @@ def _tidy_up(store: Store) -> None:
         refresh_index(store, f"claude/{name}")
     if store.mode == "dedicated":
         waiting = [store.from_git(found.path) for found in pending(store.git)]
-        _hold(commit_edited(store, [path for path in waiting if path and path.endswith(".md")]).held)
+        ours = [path for path in waiting if path and (path.endswith(".md") or path.startswith("agents/"))]
+        _hold(commit_edited(store, ours).held)
 
 
 def _at_work(store: Store) -> None:

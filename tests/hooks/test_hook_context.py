@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
-from mdmem.install.command import hook_argv
 from tests.hooks.host import (
     ALLOWED,
     SESSION,
     TOP_LEVEL,
     add_note,
-    environment,
     git,
     index,
     payload,
@@ -295,23 +292,24 @@ def test_the_same_event_by_two_ways_is_answered_once(project: Path, store: Path)
     add_note(store, "memories/pg.md", "Billing runs on PostgreSQL 16.", type="decision", title="Billing database")
     add_note(store, "memories/cache.md", "The catalogue cache lives in Redis.", type="decision", title="Catalogue cache")
     index(store)
-    start(project)
-    for event, fields in (
-        ("UserPromptSubmit", {"prompt": "where does the catalogue cache live?", "session_id": "other"}),
-        ("SessionStart", {"source": "compact"}),
-    ):
-        data = json.dumps({**payload(event, project), **fields}).encode()
-        processes = [
-            subprocess.Popen(hook_argv(event), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), cwd=project)
-            for _ in range(2)
-        ]
-        for process in processes:
-            assert process.stdin is not None
-            process.stdin.write(data)
-            process.stdin.close()
-        answers = [process.stdout.read() for process in processes if process.stdout is not None]
-        assert [process.wait() for process in processes] == [0, 0]
-        assert sum(b"additionalContext" in answer for answer in answers) == 1, event
+    import fcntl
+
+    first = start(project)
+    assert "PostgreSQL" in first and "Redis" in first
+    prompt = "where does the catalogue cache live?"
+    folder = store / ".git" / "mdmem" / "seen"
+    with open(folder / f"{SESSION}.SessionStart", "a") as begun, open(folder / "other.UserPromptSubmit", "a") as asked:
+        # As the other process does while it works.
+        fcntl.flock(begun, fcntl.LOCK_EX)
+        fcntl.flock(asked, fcntl.LOCK_EX)
+        assert start(project, "compact") == "" and ask(project, prompt, session_id="other") == ""
+    assert start(project, "compact") == first and "Redis" in ask(project, prompt, session_id="other")
+    # The plugin's hooks say nothing at all where the settings have them.
+    from mdmem.install.claude import install_hooks, settings_path
+
+    install_hooks(settings_path("user", project))
+    assert start(project, "compact", CLAUDE_PLUGIN_ROOT="/plugins/mdmem") == ""
+    assert "PostgreSQL" in start(project, "compact")
 
 
 def test_the_users_other_stores_give_their_part_too(project: Path, store: Path, tmp_path: Path) -> None:
