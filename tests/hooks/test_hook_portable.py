@@ -68,13 +68,12 @@ def test_a_detached_child_gets_no_messaging_token(tmp_path: Path, monkeypatch: p
 
 
 def test_without_unix_sockets_there_is_no_warm_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    import socket
 
     from mdmem.warm import client, starting
 
     monkeypatch.setenv("MDMEM_SERVE", "auto")
     monkeypatch.delattr(os, "getuid")
-    monkeypatch.delattr(socket, "AF_UNIX")
+    monkeypatch.delattr(client.socket, "AF_UNIX")
     assert not client.allowed()
     assert client.ask({"op": "status"}) is None
     assert not starting.start()
