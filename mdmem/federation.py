@@ -13,14 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdmem.errors import MdmemError, NotFound, Refused, typed
-from mdmem.store import Store
+from mdmem.store import Store, is_private
 
 if TYPE_CHECKING:
     from mdmem.recall.hit import Recall
     from mdmem.recall.query import Query
-
-PRIVATE = ("user:*", "agent:*", "local")
-
 
 @dataclass(frozen=True)
 class Entry:
@@ -92,7 +89,7 @@ def target(store: Store, scope: str, name: str = "") -> tuple[str, Store]:
     else:
         fits = [entry for entry in known if any(fnmatchcase(scope, pattern) for pattern in entry.scopes)] if scope else []
         chosen = fits[0] if fits else here
-    if chosen.shared and any(fnmatchcase(scope, pattern) for pattern in PRIVATE):
+    if chosen.shared and is_private(scope):
         own = next((e for e in (here, *known) if not e.shared), None)
         if name or own is None:
             raise Refused(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mdmem.config import data_home, load_config, read_toml
-from mdmem.errors import MdmemError, NotFound, Refused, typed
+from mdmem.errors import MdmemError, NotFound, Refused, RefusedState, typed
 
 SETTINGS = ".mdmem.toml"
 OWNED = ("memories", "entities", "sessions", "tasks", "messages", "agents", "claude")
@@ -246,6 +246,13 @@ def _upwards(start: Path) -> Path | None:
     return None
 
 
+def not_bare(folder: Path) -> None:
+    """Raise RefusedState for a bare repository (or the inside of a git directory): there are no files to keep notes in."""
+    if (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir():
+        why = "it has no work tree, so no notes can lie in it"
+        raise RefusedState(f"{folder} is a bare repository", why=why, hint=f"mdmem clone {folder} DIR")
+
+
 def find(directory: str | os.PathLike[str] | None = None, cwd: Path | None = None) -> Location:
     """Return the store to use, by: `directory` (-C), MDMEM_REPO, the nearest trusted one upwards, the default store.
 
@@ -256,6 +263,7 @@ def find(directory: str | os.PathLike[str] | None = None, cwd: Path | None = Non
         start = Path(os.path.realpath(os.path.expanduser(named)))
         root = _upwards(start)
         if root is None:
+            not_bare(start)
             why = f"no {SETTINGS} in it or above"
             raise NotFound(f"no store at {named}", why, hint=typed("mdmem", "init", named), code="no_store")
         return at(root)

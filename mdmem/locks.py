@@ -56,7 +56,7 @@ def _wait(fd: int, deadline: float) -> bool:
 
 
 class FileLock:
-    """`with FileLock(path, timeout=10):` holds the lock; raises Locked after `timeout` seconds."""
+    """`with FileLock(path, timeout=10):` holds the lock; raises Locked after `timeout` seconds, or where the disk refuses."""
 
     def __init__(self, path: Path, timeout: float = 10.0) -> None:
         self.path = path
@@ -92,7 +92,12 @@ class FileLock:
             self._fd = None
 
     def __enter__(self) -> FileLock:
-        if not self.acquire():
+        try:
+            held = self.acquire()
+        except OSError as error:
+            why, hint = error.strerror or str(error), "try again when the disk is well"
+            raise Locked(f"the lock {self.path.name} cannot be taken", why=why, hint=hint) from error
+        if not held:
             raise Locked(
                 "another mdmem process is writing",
                 why=f"the lock {self.path.name} was not free within {self.timeout:g} s",

@@ -12,7 +12,7 @@ from typing import Any
 
 from mdmem.config import read_toml
 from mdmem.errors import MdmemError
-from mdmem.locate import OWNED, SETTINGS, GitPlace, Location, at, find_git, remote_url, trust
+from mdmem.locate import OWNED, SETTINGS, GitPlace, Location, at, find_git, not_bare, remote_url, trust
 from mdmem.store import untrusted
 
 ATTRIBUTES = ".gitattributes"
@@ -74,6 +74,7 @@ def init(directory: Path, remote: str = "", tell: Callable[[str], None] = lambda
         from mdmem.repo.remotes import check_url
 
         check_url(remote)
+    not_bare(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,15 @@ if TYPE_CHECKING:
     from mdmem.index.index import Index
     from mdmem.notes.folder import Folder
     from mdmem.repo.git import Git
+
+
+# Scopes of one person, one agent, one machine.
+PRIVATE = ("user:*", "agent:*", "local")
+
+
+def is_private(scope: str) -> bool:
+    """Return whether notes of a scope stay out of stores that others read."""
+    return any(fnmatchcase(scope, pattern) for pattern in PRIVATE)
 
 
 class Store:
@@ -66,6 +76,24 @@ class Store:
     def owned(self) -> tuple[str, ...]:
         """The folders, relative to the root, that are ours: all of it ('',), or the known ones in a code repository."""
         return ("",) if self.mode == "dedicated" else OWNED
+
+    @cached_property
+    def shared(self) -> bool:
+        """Whether the user's configuration says that others read this store (`shared = true` in its `[[stores]]` table)."""
+        tables: Any = self.config.user.get("stores", [])
+        return any(
+            isinstance(table, dict)
+            and table.get("shared") is True
+            and os.path.realpath(os.path.expanduser(str(table.get("path", "")))) == str(self.root)
+            for table in (tables if isinstance(tables, list) else [])
+        )
+
+    def keep_private(self, scope: str) -> None:
+        """Raise Refused where a note of a private scope would be written to a store that others read."""
+        if self.shared and is_private(scope):
+            why = "that store is shared with others"
+            hint = "choose a store of your own: --store NAME"
+            raise Refused(f"a note of scope {scope} is not written to {self.root.name}", why, hint, code="private_note")
 
     @property
     def data_dir(self) -> Path:

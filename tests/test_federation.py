@@ -65,3 +65,26 @@ def test_a_private_note_is_never_written_to_a_shared_store(stores: Stores, scope
         target(stores["own"], scope, "team")
     assert caught.value.code == "private_note"
     assert target(stores["team"], scope)[0] == "own"
+
+
+def test_no_other_way_of_writing_puts_a_private_note_into_a_shared_store(stores: Stores, tmp_path: Path) -> None:
+    from mdmem.memory.change import set_fields
+    from mdmem.memory.importing import import_markdown
+    from mdmem.memory.remember import Memory, remember
+    from mdmem.team import tasks
+
+    team, own = stores["team"], stores["own"]
+    before = {path.name for path in team.root.rglob("*.md")}
+    kept = remember(team, Memory("fact", "we deploy on Fridays", scope="shared"))
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text("---\nid: mem-a\ntype: fact\nscope: user:mei\n---\nmine alone\n")
+    with pytest.raises(Refused):
+        remember(team, Memory("fact", "mine alone", scope="user:mei"))
+    with pytest.raises(Refused):
+        set_fields(team, kept.id, {"scope": "agent:claude"})
+    with pytest.raises(Refused):
+        tasks.add(team, "mine alone", "", scope="user:mei")
+    assert import_markdown(team, tmp_path / "notes").failed
+    after = {path.name for path in team.root.rglob("*.md")}
+    assert len(after - before) == 1 and not [p for p in team.root.rglob("*.md") if "mine alone" in p.read_text()]
+    set_fields(own, remember(own, Memory("fact", "mine", scope="shared")).id, {"scope": "user:mei"})

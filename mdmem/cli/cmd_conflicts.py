@@ -20,11 +20,15 @@ def _shown(text: str, limit: int = 400) -> str:
 def command(ctx: click.Context, as_json: bool) -> None:
     """List what a merge could not decide: both versions stand in the note until you settle it.
 
+    Of a file that is no note, the two versions stand side by side (NAME.conflict-1a2b3c4d.EXT).
+
     No conflict is the usual answer.
     """
-    from mdmem.memory.conflicts import as_data, conflicted
+    from mdmem.memory.conflicts import as_data, conflicted, files_in_two
 
-    rows = [as_data(found, conflicts) for found, conflicts in conflicted(open_store(ctx))]
+    store = open_store(ctx)
+    rows = [as_data(found, conflicts) for found, conflicts in conflicted(store)]
+    files = files_in_two(store)
 
     def human() -> None:
         for row in rows:
@@ -38,10 +42,13 @@ def command(ctx: click.Context, as_json: bool) -> None:
                     for line in text.splitlines():
                         say(f"       | {line}")
             say(f"  settle it: {clean(typed('mdmem', 'resolve', row['id'] or row['path']))} --keep 1|2|both")
-        if not rows:
+        for file in files:
+            say(f"{clean(file['path'])}  the other version of {clean(file['of'])}")
+            say("  settle it: put what is right into one of the two, delete the other, and commit with git")
+        if not rows and not files:
             say("No conflicts.")
 
-    emit({"notes": rows, "count": sum(len(row["conflicts"]) for row in rows)}, as_json, human)
+    emit({"notes": rows, "files": files, "count": sum(len(row["conflicts"]) for row in rows) + len(files)}, as_json, human)
 
 
 @click.command("resolve")

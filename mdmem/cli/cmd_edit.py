@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import click
 
-from mdmem.cli.opening import examples, open_store
+from mdmem.cli.opening import examples, open_store, say_notices
 from mdmem.cli.output import clean, emit, json_option, note, say
 from mdmem.errors import MdmemError, UsageError, typed
 
@@ -60,7 +60,8 @@ def command(ctx: click.Context, reference: str, lease: bool, as_json: bool) -> N
                 if taken.notice:
                     note(f"note: {taken.notice}")
             elif word := warning(store, before):
-                note(f"note: {word}; both changes will be kept")
+                store.notices.append(word)
+                say_notices(ctx, store)
             code = subprocess.run(words, check=False).returncode
     except OSError as error:
         raise MdmemError(f"cannot start {words[0]}", why=error.strerror or "", hint="export EDITOR=nano") from error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mdmem.cli.filters import filter_options, filters_of
-from mdmem.cli.opening import examples, open_store
+from mdmem.cli.opening import examples, open_store, say_notices
 from mdmem.cli.output import clean, emit, json_option, note, say
 
 if TYPE_CHECKING:
@@ -60,10 +60,8 @@ def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **give
         query_syntax=given["query_syntax"],
         fusion=given["fusion"] or "",
     )
-    before = len(store.notices)
     found = ask(store, query, given["store"], only=bool(ctx.find_root().obj.get("directory")))
-    for text in store.notices[before:]:
-        note(f"note: {text}")
+    say_notices(ctx, store)
     emit(found.as_dict(), as_json, lambda: _print(found, query))
     for text in found.notices:
         note(f"note: {text}")

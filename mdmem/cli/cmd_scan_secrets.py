@@ -14,7 +14,8 @@ from mdmem.cli.output import clean, emit, json_option, note, say
 from mdmem.errors import MdmemError, UsageError
 
 if TYPE_CHECKING:
-    from mdmem.repo.scan import Hit, Wanted
+    from mdmem.repo.gate import Wanted
+    from mdmem.repo.scan import Hit
     from mdmem.store import Store
 
 

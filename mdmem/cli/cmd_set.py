@@ -65,7 +65,5 @@ def command(
         say(f"{'Changed' if result.changed else 'Unchanged'}: {clean(result.path)}")
 
     emit(result.as_dict(), as_json, human)
-    if result.notice:
-        note(f"note: {clean(result.notice)}; both changes will be kept")
     if result.reason:
         note(f"note: saved, not committed yet: {result.reason}")

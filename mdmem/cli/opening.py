@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from mdmem.cli.output import note
+from mdmem.cli.output import clean, note
 from mdmem.errors import UsageError
 from mdmem.store import Store
 
@@ -17,12 +17,21 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def open_store(ctx: click.Context, need: str = "read", **options: Any) -> Store:
-    """Return the store that this command line means; prints its notices to stderr."""
+    """Return the store that this command line means; its notices go to stderr, those of now and, at the end, later ones."""
     obj = ctx.find_root().obj or {}
     store = Store.open(obj.get("directory"), need=need, options=options or None)
-    for text in store.notices:
-        note(f"note: {text}")
+    say_notices(ctx, store)
+    ctx.call_on_close(lambda: say_notices(ctx, store))
     return store
+
+
+def say_notices(ctx: click.Context, store: Store) -> None:
+    """Print what the store has to say and what was not printed yet."""
+    said: set[str] = ctx.meta.setdefault("mdmem.said", set())
+    for text in store.notices:
+        if text not in said:
+            said.add(text)
+            note(f"note: {clean(text)}")
 
 
 def stdin_text() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -103,8 +104,17 @@ def guarded(group: click.Group, args: list[str]) -> int:
         # The reader (head, less) went away: silence the interpreter's own flush at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        if error.errno not in _DISK:
+            return _unexpected(error, as_json)
+        what = f"{error.strerror}: {error.filename or 'a file of the store'}"
+        return fail(MdmemError(what, hint="mend that, then again"), as_json)
     except Exception as error:
         return _unexpected(error, as_json)
+
+
+# What the disk says, and no fault of the program: one line, no report.
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 def _usage(error: click.ClickException, as_json: bool) -> int:

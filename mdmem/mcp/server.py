@@ -48,7 +48,10 @@ class Memory:
         from mdmem.mcp.actions import ACTIONS
 
         try:
-            return _content(ACTIONS[name](self.store(), given))
+            store = self.store()
+            before = len(store.notices)
+            text = ACTIONS[name](store, given)
+            return _content("\n".join([text, *(f"note: {line}" for line in store.notices[before:])]))
         except MdmemError as error:
             return _content(f"{error}" + (f"\ntry: {error.hint}" if error.hint else ""), error=True)
         except Exception as error:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from mdmem.clock import stamp
 from mdmem.errors import BadNote, ConflictFound, Refused, UsageError
-from mdmem.memory.leasing import warning
 from mdmem.memory.write import commit, subject
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ def _apply(store: Store, folder: Folder, note: Note, changes: dict[str, Any], ve
     if folder is not store.folder:
         return Changed(identity, note.path, True, False, "a local note is never committed", changes)
     done = commit(store, [note.path], subject(verb, note.title))
-    return Changed(identity, note.path, True, done.done, done.reason, changes, warning(store, note))
+    return Changed(identity, note.path, True, done.done, done.reason, changes, done.notice)
 
 
 def new_id(store: Store, note: Note) -> str:
@@ -161,6 +160,8 @@ def _changes(
     for key, value in values.items():
         text = clean(redact(str(value)).text)
         new: Any = sorted({part.strip() for part in text.split(",")} - {""}) if key in SET_FIELDS else text
+        if key == "scope":
+            store.keep_private(text)
         if note.get(key) != new:
             out[key] = new
     for key, more in add.items():
@@ -198,7 +199,7 @@ def set_body(store: Store, reference: str, text: str) -> Changed:
     if folder is not store.folder:
         return Changed(note.id, note.path, True, False, "a local note is never committed")
     done = commit(store, [note.path], subject("edit", note.title))
-    return Changed(note.id, note.path, True, done.done, done.reason)
+    return Changed(note.id, note.path, True, done.done, done.reason, notice=done.notice)
 
 
 def supersede(store: Store, old: str, new_identity: str) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mdmem.clock import stamp
 from mdmem.errors import ConflictFound, MdmemError, NotFound
 from mdmem.memory.write import commit, subject
-from mdmem.recall.select import agent_scopes, may_read
+from mdmem.recall.select import agent_scopes, may_read, nameable
 
 if TYPE_CHECKING:
     from mdmem.notes.note import Note
@@ -38,6 +38,16 @@ def conflicted(store: Store) -> list[tuple[Note, list[Conflict]]]:
         if conflicts:
             found.append((note, conflicts))
     return found
+
+
+def files_in_two(store: Store) -> list[dict[str, str]]:
+    """Return {path, of} of every file, no note, whose two versions stand side by side since a sync; `of` is the other one."""
+    from mdmem.repo.files_merge import siblings
+
+    found = [(store.from_git(path), store.from_git(other)) for path, other in siblings(store.git)]
+    may_name = nameable(store) if found else bool
+    named = [(path, other) for path, other in found if path is not None and other is not None and may_name(path)]
+    return [{"path": path, "of": other} for path, other in named]
 
 
 def as_data(note: Note, conflicts: list[Conflict]) -> dict[str, Any]:
@@ -77,11 +87,13 @@ class Resolved:
     deleted: bool
     committed: bool
     reason: str = ""
+    notice: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
         out = {"path": self.path, "left": self.left, "deleted": self.deleted, "committed": self.committed}
-        return {**out, "reason": self.reason} if self.reason else out
+        more = {"reason": self.reason, "notice": self.notice}
+        return {**out, **{key: value for key, value in more.items() if value}}
 
 
 def resolve(store: Store, reference: str, keep: str, field: str = "") -> Resolved:
@@ -101,7 +113,7 @@ def resolve(store: Store, reference: str, keep: str, field: str = "") -> Resolve
                 folder.delete(note.path, note.sha)
                 _settled(store, note.path)
                 done = commit(store, [note.path], subject("resolve", f"{note.title} (deleted)"))
-                return Resolved(note.path, 0, True, done.done, done.reason)
+                return Resolved(note.path, 0, True, done.done, done.reason, done.notice)
             folder.write(note.path, _stamped(store, data), note.sha)
         except ConflictFound:
             note = folder.read(note.path)
@@ -110,7 +122,7 @@ def resolve(store: Store, reference: str, keep: str, field: str = "") -> Resolve
         if not left:
             _settled(store, note.path)
         done = commit(store, [note.path], subject("resolve", note.title))
-        return Resolved(note.path, left, False, done.done, done.reason)
+        return Resolved(note.path, left, False, done.done, done.reason, done.notice)
     raise ConflictFound(f"{note.path} keeps changing under this command", hint="try again")
 
 

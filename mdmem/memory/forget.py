@@ -26,6 +26,7 @@ class Forgotten:
     committed: bool = False
     reason: str = ""
     spooled: int = 0  # records of the spool that held a purged note's words and went with it
+    notice: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -34,6 +35,8 @@ class Forgotten:
             out["reason"] = self.reason
         if self.spooled:
             out["spool_records_deleted"] = self.spooled
+        if self.notice:
+            out["notice"] = self.notice
         return out
 
 
@@ -96,7 +99,7 @@ def forget(
     if paths and not dry_run:
         what = subject_what or (out.notes[0]["title"] if len(out.notes) == 1 else f"{len(out.notes)} notes")
         done = commit(store, paths, subject("purge" if purge else "forget", what))
-        out.committed, out.reason = done.done, done.reason
+        out.committed, out.reason, out.notice = done.done, done.reason, done.notice
     if purge and not dry_run:
         store.index.refresh()
         out.spooled = spool.purge(str(store.common_state_dir), words) if words else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from mdmem.errors import MdmemError
 
 if TYPE_CHECKING:
     from mdmem.notes.note import Note
-    from mdmem.repo.lease import Taken
+    from mdmem.repo.lease import Lease, Taken
     from mdmem.store import Store
 
 TTL = 60.0
@@ -28,7 +28,33 @@ def warning(store: Store, note: Note) -> str:
     from mdmem.repo.lease import lease_on
 
     found = lease_on(store.location.git.common_dir, lease_name(note), str(store.identity), store.clock.now())
-    return f"{found.id} is leased by {found.holder} until {stamp(found.until)}" if found is not None else ""
+    return _word(found) if found is not None else ""
+
+
+def warnings(store: Store, paths: Iterable[str]) -> list[str]:
+    """Return a word for each of these notes that somebody else has leased, as of the last fetch. Starts no process.
+
+    A note that is gone from the disk is known by its row in the catalog, so this is asked before that is refreshed.
+    """
+    from mdmem.repo.lease import held_by_others
+
+    leases = held_by_others(store.location.git.common_dir, str(store.identity), store.clock.now())
+    if not leases:
+        return []
+    names = {name: None for path in paths for name in (_id_of(store, path), path)}
+    return [_word(leases[name]) for name in names if name in leases]
+
+
+def _word(lease: Lease) -> str:
+    return f"{lease.id} is leased by {lease.holder} until {stamp(lease.until)}; both changes will be kept"
+
+
+def _id_of(store: Store, path: str) -> str:
+    try:
+        return store.folder.read(path).id or path
+    except MdmemError:
+        rows = store.index.catalog.rows("SELECT id FROM notes WHERE folder = '' AND path = ?", (path,))
+        return next((str(row["id"]) for row in rows if row["id"]), path)
 
 
 @contextmanager

@@ -25,6 +25,8 @@ def overview(store: Store) -> dict[str, Any]:
         needs.append(f"{len(bad)} notes do not parse: mdmem check")
     if conflicted:
         needs.append(f"{len(conflicted)} notes hold two versions: mdmem conflicts")
+    if files := _beside(store):
+        needs.append(f"{len(files)} files stand beside their other version: mdmem conflicts")
     if not store.trusted:
         needs.append("not trusted on this machine: " + typed("mdmem", "-C", store.root, "trust"))
     return {
@@ -47,12 +49,19 @@ def _paths(store: Store, state: str) -> list[str]:
     return [row["path"] for row in rows(store, Filters(retired=True), "ORDER BY n.path") if row["state"] == state]
 
 
+def _beside(store: Store) -> list[dict[str, str]]:
+    try:
+        return conflicts.files_in_two(store)
+    except MdmemError:
+        return []  # git's own trouble is told once, below
+
+
 def _git(store: Store, needs: list[str]) -> dict[str, Any]:
     from mdmem.locate import remote_url
     from mdmem.memory.syncing import last_outcome
-    from mdmem.repo.commit import pending
     from mdmem.repo.exchange import figures
     from mdmem.repo.git import safe_text
+    from mdmem.repo.survey import survey
 
     remote = remote_url(store.location.git.common_dir)
     out: dict[str, Any] = {"state": "unknown", "uncommitted": 0, "unpushed": 0, "behind": 0, "remote": safe_text(remote)}
@@ -61,14 +70,19 @@ def _git(store: Store, needs: list[str]) -> dict[str, Any]:
         state = store.git.state()
         out["state"] = state.name
         may_name = nameable(store)
-        waiting = pending(store.git, tuple(store.to_git(p).rstrip("/") for p in store.owned))
-        out["uncommitted"] = sum(1 for found in waiting if may_name(store.from_git(found.path) or found.path))
+        seen = survey(store.git, tuple(store.to_git(p).rstrip("/") for p in store.owned), everything=False)
+        out["uncommitted"] = sum(1 for found in seen.pending if may_name(store.from_git(found.path) or found.path))
+        out["unmerged"] = [path for path in seen.unmerged if may_name(store.from_git(path) or path)]
         standing = figures(store.git)
         out["unpushed"], out["behind"] = standing.ahead, standing.behind
+        named = f" ({', '.join(out['unmerged'][:3])})" if out["unmerged"] else ""
         if not state.safe:
-            needs.append(f"git: {state.name}. {state.hint}".strip())
+            needs.append(f"git: {state.name}{named}. {state.hint}".strip())
+        elif seen.unmerged:
+            needs.append(f"git could not merge all{named}: mdmem conflicts, mdmem resolve, git stash list")
         elif out["unpushed"] and remote:
-            needs.append(f"{out['unpushed']} commits wait to be pushed: mdmem sync")
+            waits = "1 commit waits" if out["unpushed"] == 1 else f"{out['unpushed']} commits wait"
+            needs.append(f"{waits} to be pushed: mdmem sync")
         if out["last_sync"].get("reason") and out["last_sync"].get("state") in ("refused", "offline", "committed") and remote:
             needs.append(f"the last sync ({out['last_sync']['at']}): {out['last_sync']['reason']}")
     except MdmemError as error:

@@ -76,6 +76,10 @@ class Placing:
 
     def put(self, path: str, data: bytes, identity: str = "", local: bool = False) -> None:
         """Write a new note, or plan it. Raises MdmemError."""
+        if not local and self.store.shared:
+            from mdmem.notes.note import load
+
+            self.store.keep_private(load(path, data).scope)
         folder = self._folder(local)
         above = [path[:place] for place, letter in enumerate(path) if letter == "/"]
         files = any((local, one) in self._planned or _other(folder, one, Path.is_dir) for one in above)

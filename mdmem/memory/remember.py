@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdmem.clock import stamp
 from mdmem.errors import ConflictFound, MdmemError, UsageError
-from mdmem.memory.write import commit, subject, waits
+from mdmem.memory.write import commit, subject
 
 if TYPE_CHECKING:
     from mdmem.index.score import TextHits
@@ -78,6 +78,8 @@ def remember(store: Store, memory: Memory) -> Remembered:
     from mdmem.notes import names
 
     found = checked(store, memory)
+    if memory.scope != "local":
+        store.keep_private(memory.scope)
     local = memory.scope == "local"
     folder = store.local_folder if local else store.folder
     considered = None
@@ -298,10 +300,11 @@ def _again(store: Store, folder: Folder, note: Note, memory: Memory, found: list
     if not changes and not others:
         if folder is not store.folder:
             return Remembered(identity, note.path, "unchanged", False, reason=LOCAL, redacted=found)
-        if waits(store, note.path) or memory.by_name:
+        if store.mode != "embedded" or memory.by_name:
+            # The one who wrote it may have been killed before it was committed.
             done = commit(store, [note.path], subject("remember", note.title), by_name=memory.by_name)
             return Remembered(identity, note.path, "unchanged", done.done, reason=done.reason, redacted=found)
-        return Remembered(identity, note.path, "unchanged", store.mode != "embedded", redacted=found)
+        return Remembered(identity, note.path, "unchanged", False, redacted=found)
     if changes:
         changes["updated"] = stamp(store.clock.now())
         folder.write(note.path, edit(note.data, changes), note.sha)

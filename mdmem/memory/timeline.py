@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from mdmem.errors import ConflictFound, MdmemError, NotFound, typed
+from mdmem.errors import ConflictFound, NotFound, typed
 from mdmem.memory.syncing import owned_roots
-from mdmem.memory.write import commit, subject, trailers
+from mdmem.memory.write import commit, subject
 
 if TYPE_CHECKING:
     from mdmem.repo.history import Change
@@ -117,6 +117,7 @@ class Restored:
     changed: bool
     committed: bool
     reason: str = ""
+    notice: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -144,7 +145,7 @@ def restore(store: Store, reference: str, when: str) -> Restored:
             store.folder.write(path, data, sha(before))
     done = commit(store, [path], subject("restore", f"{path} from {rev[:10]}"))
     store.index.refresh()
-    return Restored(path, rev, True, done.done, done.reason)
+    return Restored(path, rev, True, done.done, done.reason, done.notice)
 
 
 @dataclass
@@ -156,6 +157,7 @@ class Undone:
     paths: list[str] = field(default_factory=list)
     committed: bool = False
     reason: str = ""
+    notice: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -167,7 +169,6 @@ def undo(store: Store, rev: str = "", *, dry_run: bool = False) -> Undone:
     NotFound, ConflictFound when a file has changed since, Locked."""
     from mdmem.notes.folder import sha
     from mdmem.recall.select import showable
-    from mdmem.repo.commit import commit_paths
     from mdmem.repo.undo import UNDOES, plan
 
     found = plan(store.git, owned_roots(store), rev, store.identity.device, showable(store))
@@ -189,11 +190,7 @@ def undo(store: Store, rev: str = "", *, dry_run: bool = False) -> Undone:
                 store.folder.create(path, step.after)
             else:
                 store.folder.write(path, step.after, sha(step.before))
-    named = {**trailers(store), UNDOES: found.commit.rev}
-    done = commit_paths(store.git, [step.path for _, step in steps], subject("undo", found.commit.subject), named)
-    out.committed, out.reason = done.done, "" if done.done else done.reason
-    try:
-        store.index.refresh()
-    except MdmemError as error:
-        out.reason = out.reason or str(error)
+    what = subject("undo", found.commit.subject)
+    done = commit(store, out.paths, what, by_name=True, more={UNDOES: found.commit.rev})
+    out.committed, out.reason, out.notice = done.done, done.reason, done.notice
     return out

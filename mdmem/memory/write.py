@@ -7,7 +7,7 @@ and the next commit takes it along.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,26 +19,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Committed:
-    """What became of a commit: `done`, its revision, or the reason why it waits."""
+    """What became of a commit: `done`, its revision, or the reason why it waits. `notice` names who else has leased a note."""
 
     done: bool
     rev: str | None = None
     reason: str = ""
+    notice: str = ""
 
 
-def commit(store: Store, paths: Iterable[str], subject: str, *, by_name: bool = False) -> Committed:
+def commit(
+    store: Store, paths: Iterable[str], subject: str, *, by_name: bool = False, more: Mapping[str, str] | None = None
+) -> Committed:
     """Commit these paths of the store and those that wait; never raises for a commit that failed.
 
-    Inside a code repository nothing is committed unless asked for `by_name`.
+    Inside a code repository nothing is committed unless asked for `by_name`. A live lease of somebody else on one of the notes
+    is no hindrance: it is named among the store's notices.
     """
+    from mdmem.memory.leasing import warnings
     from mdmem.repo.commit import commit_paths
 
+    paths = list(paths)
+    leased = warnings(store, paths)
+    store.notices += leased
+    notice = "; ".join(leased)
     if store.mode == "embedded" and not by_name:
         _fold_in(store)
-        return Committed(False, reason="inside a code repository mdmem leaves the commit to you")
-    result = commit_paths(store.git, [store.to_git(path) for path in paths], subject, trailers(store))
+        return Committed(False, reason="inside a code repository mdmem leaves the commit to you", notice=notice)
+    result = commit_paths(store.git, [store.to_git(path) for path in paths], subject, {**trailers(store), **(more or {})})
     _fold_in(store)
-    return Committed(result.done, result.rev, "" if result.done else result.reason)
+    return Committed(result.done, result.rev, "" if result.done else result.reason, notice)
 
 
 def _fold_in(store: Store) -> None:

@@ -65,11 +65,12 @@ def commit_paths(
     or an unsafe state: then `done` is false, the files stay as they are, and the next call commits them.
     """
     wanted = list(dict.fromkeys(paths))
+    remember(git, wanted)  # if this process is killed now, the next commit takes them along
     try:
         if git.path("mdmem").joinpath("placing.json").exists():
             from mdmem.repo.place import finish_first
 
-            finish_first(git)
+            finish_first(git, when or SystemClock().now())
         with commit_lock(git):
             return _commit_locked(git, wanted, message, trailers or {}, when, patience, sleep)
     except (Locked, GitFailed, OSError) as error:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mdmem.repo.git import Git, GitFailed, safe_text
+from mdmem.repo.git import Git, GitFailed, safe_text, telling
 from mdmem.repo.remotes import Upstream, upstream_of
 
 CHECKED = ("-c", "transfer.fsckObjects=true", "-c", "fetch.fsckObjects=true")
@@ -83,8 +83,17 @@ def push(git: Git, upstream: Upstream, rev: str, timeout: float) -> Pushed:
     if refused:
         summary = refused[0].split("\t")[-1]
         return Pushed("rejected", safe_text("; ".join([summary, *[line for line in told if line][:2]])))
-    failed = [line for line in done.err.splitlines() if line.startswith(("fatal:", "error:", "ssh:"))]
-    return Pushed("offline", "; ".join(failed[:2]) or f"git push ended with {done.code}")
+    return Pushed("offline", telling(done.err) or f"git push ended with {done.code}")
+
+
+_LOCKED_OUT = ("Permission denied", "Host key verification failed", "Authentication failed", "could not read Username")
+
+
+def way_out(upstream: Upstream, reason: str) -> str:
+    """Return what to type where a remote could not be reached: by hand, git may ask what mdmem never asks."""
+    if any(sign in reason for sign in _LOCKED_OUT):
+        return f"git ls-remote {upstream.remote} (there git may ask you), then mdmem sync"
+    return "mdmem sync, when the remote can be reached"
 
 
 @dataclass(frozen=True)
@@ -129,11 +138,15 @@ def figures(git: Git) -> Figures:
     refs = known(git, branch, upstream)
     if refs.head is None:
         return Figures()
-    there = git.rev(fetched_ref(upstream)) or refs.tracking or refs.seen
-    if there is None:
-        return Figures(int(git.run("rev-list", "--count", refs.head, read=True).text()))
-    counts = git.run("rev-list", "--left-right", "--count", f"{there}...{refs.head}", read=True).text().split()
-    return Figures(int(counts[1]), int(counts[0]))
+    # What was fetched last, and what was pushed since, by a sync or by the user's own git.
+    there = [rev for rev in dict.fromkeys((git.rev(fetched_ref(upstream)), refs.tracking)) if rev is not None]
+
+    def count(span: list[str]) -> int:
+        lines = "".join(f"{line}\n" for line in span).encode()
+        return int(git.run("rev-list", "--count", "--stdin", input=lines, read=True).text())
+
+    ahead = count([refs.head, *(f"^{rev}" for rev in there)])
+    return Figures(ahead, count([*there, f"^{refs.head}"]) if there else 0)
 
 
 def set_refs(git: Git, refs: dict[str, str]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,18 @@ def _joined(one: Any, two: Any) -> Any:
     if isinstance(one, (int, float)) and isinstance(two, (int, float)):
         return max(one, two)
     return max(one, two, key=lambda value: json.dumps(value, sort_keys=True))
+
+
+_BESIDE = re.compile(r"^(?P<folder>(?:.*/)?)(?P<stem>[^/]+)\.conflict-[0-9a-f]{8}(?P<ending>(?:\.[^./]*)?)$")
+
+
+def siblings(git: Git) -> list[tuple[str, str]]:
+    """Return (path, path of the file that it is the other version of) of every such file in the work tree, sorted."""
+    args = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.conflict-*")
+    listed = git.run(*args, read=True, env={"GIT_LITERAL_PATHSPECS": "0"}).fields()
+    found = ((path, _BESIDE.match(path)) for path in dict.fromkeys(listed))
+    named = [(path, match["folder"] + match["stem"] + match["ending"]) for path, match in found if match is not None]
+    return sorted((path, other) for path, other in named if os.path.lexists(git.top / path))
 
 
 def sibling(path: str, oid: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Protocol
 
@@ -23,6 +24,8 @@ class Finding(Protocol):
 
 
 Scan = Callable[[str], Sequence[Finding]]
+Wanted = Callable[[str], bool]
+_LONGEST = 300.0  # seconds for one look at a whole history
 
 
 @dataclass(frozen=True)
@@ -56,52 +59,71 @@ def unpushed_findings(
 ) -> list[Held]:
     """Return the secrets in commits that `new` has and none of the `known` commits has: files, messages, all history between.
 
-    A line that the remote already has at that path is not held against us. `allowed` are paths that a person let pass.
-    Raises GateFailed.
+    `allowed` are paths that a person let pass. Raises GateFailed.
+    """
+    wanted = None if "" in roots else partial(is_own, roots=roots)
+    found = (held for held, _ in in_commits(git, [new], known, scan, wanted, allowed))
+    return [held if held.path else replace(held, path=f"message of commit {held.rev[:10]}") for held in found]
+
+
+def in_commits(
+    git: Git,
+    new: Sequence[str],
+    known: Iterable[str],
+    scan: Scan,
+    wanted: Wanted | None = None,
+    allowed: frozenset[str] = frozenset(),
+) -> Iterator[tuple[Held, str]]:
+    """Yield (secret, blob id) for what the commits of `new` bring that none of the `known` commits has.
+
+    `wanted` says which paths are looked at, None for all. A message has the path "", no blob id, and its commit in `rev`. A
+    line that a known commit already has at that path is not held against us. Raises GateFailed, also where something could not
+    be read: what was not looked at must not be pushed.
     """
     known = list(dict.fromkeys(known))
-    span = [new, *(f"^{rev}" for rev in known)]
+    if any(rev.startswith("-") for rev in (*new, *known)):
+        raise GateFailed("the scan for secrets failed", why="a revision cannot start with a dash")
+    span = "".join(f"{line}\n" for line in (*new, *(f"^{rev}" for rev in known))).encode()
     try:
-        blobs = _all_blobs(git, span) if "" in roots else _own_blobs(git, span, roots)
-        wanted = [oid for oid, path in blobs.items() if path not in allowed]
-        found: list[Held] = []
+        blobs = _all_blobs(git, span) if wanted is None else _some_blobs(git, span, wanted)
+        oids = [oid for oid, path in blobs.items() if path not in allowed]
         with BlobReader(git) as reader:
-            for oid, data in zip(wanted, reader.many(wanted)):
+            for oid, data in zip(oids, reader.many(oids)):
                 if data is None:
-                    raise GateFailed("the scan for secrets failed", why=f"{blobs[oid]} could not be read", hint="git fsck")
+                    why = f"the object {oid[:10]} of {blobs[oid]} is not here"
+                    hint = "git fsck; in a partial clone: git fetch --refetch"
+                    raise GateFailed("the scan for secrets failed", why=why, hint=hint)
                 held = findings(data, blobs[oid], scan)
-                found += _new_ones(reader, known, held, data) if held else []
-        messages = git.run("log", "-z", "--format=%H%n%B", "--stdin", input="\n".join(span).encode() + b"\n", read=True)
-        for text in messages.out.split(b"\0"):
+                for secret in _new_ones(reader, known, held, data) if held else []:
+                    yield secret, oid
+        args = ("log", "-z", "--format=%H%n%B", "--no-show-signature", "--stdin")
+        for text in git.run(*args, input=span, read=True, timeout=_LONGEST).out.split(b"\0"):
             rev, _, body = text.partition(b"\n")
-            name = rev.decode("ascii", "replace")[:10]
-            found += [Held(f"message of commit {name}", h.kind, h.line, name) for h in findings(body, name, scan)]
+            for secret in findings(body, "", scan):
+                yield replace(secret, rev=rev.decode("ascii", "replace")), ""
     except GateFailed:
         raise
     except MdmemError as error:
         raise GateFailed("the scan for secrets failed", why=str(error)) from error
-    return found
 
 
-def _all_blobs(git: Git, span: list[str]) -> dict[str, str]:
+def _all_blobs(git: Git, span: bytes) -> dict[str, str]:
     """Return {blob id: a path of it} of everything in the commits of a span."""
-    listed = git.run(
-        "rev-list", "--objects", "--filter=object:type=blob", "--filter-provided-objects", "--stdin",
-        input="".join(f"{line}\n" for line in span).encode(), read=True, timeout=120,
-    )  # fmt: skip
+    args = ("rev-list", "--objects", "--filter=object:type=blob", "--filter-provided-objects", "--stdin")
+    listed = git.run(*args, input=span, read=True, timeout=_LONGEST)
     pairs = [line.partition(b" ") for line in listed.out.split(b"\n") if line]
     return {oid.decode("ascii"): name.decode("utf-8", "surrogateescape") for oid, _, name in pairs}
 
 
-def _own_blobs(git: Git, span: list[str], roots: Sequence[str]) -> dict[str, str]:
-    """Return {blob id: path} of our own files only: a blob may also be that of a foreign file."""
-    args = ("log", "-z", "-m", "--raw", "--no-renames", "--no-abbrev", "--no-ext-diff", "--format=", "--stdin")
-    listed = git.run(*args, input="".join(f"{line}\n" for line in span).encode(), read=True, timeout=120)
+def _some_blobs(git: Git, span: bytes, wanted: Wanted) -> dict[str, str]:
+    """Return {blob id: path} of the wanted files only: a blob may also be that of another file."""
+    args = ("log", "-z", "-m", "--root", "--raw", "--no-renames", "--no-abbrev", "--no-ext-diff", "--format=", "--stdin")
+    listed = git.run(*args, input=span, read=True, timeout=_LONGEST)
     found = {}
     parts = listed.out.decode("utf-8", "surrogateescape").split("\0")
     for info, path in pairwise(parts):
         fields = info.lstrip("\n").split(" ")
-        if info.lstrip("\n").startswith(":") and len(fields) == 5 and fields[1].startswith("100") and is_own(path, roots):
+        if info.lstrip("\n").startswith(":") and len(fields) == 5 and fields[1].startswith("100") and wanted(path):
             found[fields[3]] = path
     return found
 

@@ -231,10 +231,20 @@ def run_git(
 
 def failure(args: Iterable[str], done: Done) -> GitFailed:
     """Return the error for a git call that failed."""
-    lines = [line.strip() for line in done.err.splitlines() if line.strip() and not line.startswith("hint:")]
-    telling = [line for line in lines if line.startswith(("fatal:", "error:", "remote:", "ssh:"))]
-    why = "; ".join(telling[:3] or lines[-3:]) or f"exit code {done.code}"
+    why = telling(done.err) or f"exit code {done.code}"
     return GitFailed(f"git {_verb(args)} failed", why=why, status=done.code, err=done.err)
+
+
+def telling(err: str) -> str:
+    """Return the lines of git's messages that say why it failed, in one line."""
+    lines = [line.strip() for line in err.splitlines() if line.strip() and not line.startswith("hint:")]
+    told = [line for line in lines if line.startswith(("fatal:", "error:", "remote:", "ssh:"))]
+    # What git says of a transport that failed says nothing: the program's own words stand before it.
+    general = next((at for at, line in enumerate(lines) if "Could not read from remote repository" in line), None)
+    if general is not None:
+        own = [line for line in lines[:general] if not line.startswith(("@", "Warning:"))]
+        told = own[-2:] or told
+    return "; ".join(told[:3] or lines[-3:])
 
 
 def _verb(args: Iterable[str]) -> str:

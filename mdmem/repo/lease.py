@@ -106,8 +106,12 @@ def read_seen(common_dir: Path) -> dict[str, Lease]:
 
 def lease_on(common_dir: Path, note_id: str, holder: str, now: datetime) -> Lease | None:
     """Return somebody else's live lease on a note as of the last fetch, None when it may be written. Starts no process."""
-    lease = read_seen(common_dir).get(note_id)
-    return lease if lease is not None and lease.holder != holder and lease.until > now else None
+    return held_by_others(common_dir, holder, now).get(note_id)
+
+
+def held_by_others(common_dir: Path, holder: str, now: datetime) -> dict[str, Lease]:
+    """Return {id: lease} of everybody else's live leases as of the last fetch. Starts no process."""
+    return {key: lease for key, lease in read_seen(common_dir).items() if lease.holder != holder and lease.until > now}
 
 
 def _write_seen(git: Git, leases: Mapping[str, Lease]) -> None:

@@ -15,6 +15,7 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from mdmem.locks import FileLock
@@ -53,17 +54,18 @@ def journal_path(git: Git) -> Path:
     return git.path("mdmem") / "placing.json"
 
 
-def place(git: Git, old: str, new: str, branch: str, lock_path: Path) -> Placed:
+def place(git: Git, old: str, new: str, branch: str, lock_path: Path, now: datetime) -> Placed:
     """Bring work tree, index and branch from commit `old` to its descendant `new`.
 
-    The caller holds the notes' write lock (at `lock_path`), then commit_lock, in this order. Raises GitFailed, OSError; the
+    `now` judges whether a note's time lies in the future, where it must be merged with what somebody wrote meanwhile. The
+    caller holds the notes' write lock (at `lock_path`), then commit_lock, in this order. Raises GitFailed, OSError; the
     journal stays then, and the next call of `finish` goes on.
     """
     write_journal(git, old, new, branch, lock_path)
-    return _place(git, old, new, branch)
+    return _place(git, old, new, branch, now)
 
 
-def finish_first(git: Git) -> None:
+def finish_first(git: Git, now: datetime) -> None:
     """Finish an interrupted sync before a commit; takes both locks. Raises Locked when a sync is at work just now."""
     from mdmem.repo.commit import commit_lock
 
@@ -76,10 +78,10 @@ def finish_first(git: Git) -> None:
     except (OSError, ValueError, KeyError, TypeError):
         lock_path = git.common_dir / "mdmem" / "write.lock"
     with FileLock(lock_path, timeout=3.0), commit_lock(git):
-        finish(git)
+        finish(git, now)
 
 
-def finish(git: Git) -> str:
+def finish(git: Git, now: datetime) -> str:
     """Finish what a killed process began; returns what was done, '' when there was nothing. Locks are held as for `place`."""
     file = journal_path(git)
     try:
@@ -97,7 +99,7 @@ def finish(git: Git) -> str:
         file.unlink(missing_ok=True)
         return ""
     try:
-        _place(git, old, new, branch)
+        _place(git, old, new, branch, now)
     except (GitFailed, OSError):
         # It cannot go on. The notes that were written are content of `new` too; the next sync commits and merges them.
         file.unlink(missing_ok=True)
@@ -121,7 +123,7 @@ def write_journal(git: Git, old: str, new: str, branch: str, lock_path: Path) ->
     disk.fsync_folder(file.parent)
 
 
-def _place(git: Git, old: str, new: str, branch: str) -> Placed:
+def _place(git: Git, old: str, new: str, branch: str, now: datetime) -> Placed:
     delta = changes(git, old, new)
     bad = next((path for path in delta if unsafe(path)), None)
     if bad is not None:
@@ -139,7 +141,7 @@ def _place(git: Git, old: str, new: str, branch: str) -> Placed:
     placed = Placed()
     with _staging(git) as staging:
         for start in range(0, len(steps), _CHUNK):
-            _write_chunk(git.top, staging, steps[start : start + _CHUNK], placed)
+            _write_chunk(git.top, staging, steps[start : start + _CHUNK], placed, now)
     _index(git, new, delta, steps, placed)
     if len(mine) < len(delta):
         git.run("read-tree", "-m", "-u", old, new, timeout=300)
@@ -191,14 +193,14 @@ def _staging(git: Git) -> Iterator[Path | None]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _write_chunk(top: Path, staging: Path | None, steps: list[_Step], placed: Placed) -> None:
+def _write_chunk(top: Path, staging: Path | None, steps: list[_Step], placed: Placed, now: datetime) -> None:
     temps: list[tuple[_Step, Path, Path]] = []
     folders: set[Path] = set()
     try:
         for step in steps:
             target = _target(top, step.path)
             step.now = _read(target)
-            step.want = _wanted(step, placed)
+            step.want = _wanted(step, placed, now)
             if step.want is None or step.want == step.now:
                 continue
             _make_folders(top, target.parent)
@@ -207,7 +209,7 @@ def _write_chunk(top: Path, staging: Path | None, steps: list[_Step], placed: Pl
         for step, temp, target in temps:
             if _read(target) != step.now:  # an editor saved while the disk was busy
                 step.now = _read(target)
-                step.want = _wanted(step, placed)
+                step.want = _wanted(step, placed, now)
                 temp.unlink()
                 if step.want is None or step.want == step.now:
                     continue
@@ -235,7 +237,7 @@ def _write_chunk(top: Path, staging: Path | None, steps: list[_Step], placed: Pl
         _drop_empty(top, folder)
 
 
-def _wanted(step: _Step, placed: Placed) -> bytes | None:
+def _wanted(step: _Step, placed: Placed, now: datetime) -> bytes | None:
     """Return what must stand at a path, None for nothing: the new content unless somebody changed the old one."""
     if step.now in (step.old, step.new) or step.now is None:
         return step.new
@@ -245,7 +247,7 @@ def _wanted(step: _Step, placed: Placed) -> bytes | None:
 
     if step.new is None:
         return mark_deleted_conflict(step.now)
-    return merge(step.old, step.now, step.new, step.path).text
+    return merge(step.old, step.now, step.new, step.path, now).text
 
 
 def _target(top: Path, path: str) -> Path:

@@ -7,15 +7,14 @@ was not looked at must not be pushed.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from mdmem.errors import RefusedState
 from mdmem.notes.redact import scan
+from mdmem.repo.gate import Wanted, findings, in_commits
 from mdmem.repo.git import BlobReader, Git
-
-Wanted = Callable[[str], bool]
 
 # Commits looked up by name for a report; the rest is named by path alone.
 _NAMED = 50
@@ -37,9 +36,7 @@ class Hit:
 
 def scan_bytes(path: str, data: bytes) -> list[Hit]:
     """Return the findings in one file that nobody allowed; none in a binary file."""
-    if b"\0" in data[:8000]:
-        return []
-    return [Hit(path, found.line, found.kind) for found in scan(data.decode("utf-8", "replace"))]
+    return [Hit(path, found.line, found.kind) for found in findings(data, path, scan)]
 
 
 def scan_staged(git: Git, wanted: Wanted | None = None) -> list[Hit]:
@@ -63,7 +60,7 @@ def scan_staged(git: Git, wanted: Wanted | None = None) -> list[Hit]:
 def scan_unpushed(git: Git, rev: str = "HEAD", known: Iterable[str] = (), wanted: Wanted | None = None) -> list[Hit]:
     """Return the findings in commits of `rev` that no remote is known to have; `known` names more commits to leave out.
 
-    Raises GitFailed or RefusedState when anything could not be looked at: then nothing may be pushed.
+    Raises GitFailed or GateFailed when anything could not be looked at: then nothing may be pushed.
     """
     remote = git.run("for-each-ref", "--format=%(objectname)", "refs/remotes", read=True).text().split()
     return _scan_commits(git, [rev], [*remote, *known], wanted)
@@ -76,36 +73,21 @@ def scan_history(git: Git, wanted: Wanted | None = None) -> list[Hit]:
     return _scan_commits(git, list(dict.fromkeys([*tips, *([head] if head else [])])), [], wanted)
 
 
-def _scan_commits(git: Git, include: list[str], exclude: list[str], wanted: Wanted | None) -> list[Hit]:
-    if not include or any(word.startswith("-") for word in (*include, *exclude)):
+def _scan_commits(git: Git, new: list[str], known: list[str], wanted: Wanted | None) -> list[Hit]:
+    if not new:
         return []
-    range_ = "\n".join([*include, *(f"^{word}" for word in exclude)]).encode() + b"\n"
-    blobs = ("--objects", "--filter=object:type=blob", "--filter-provided-objects")
-    listed = git.run("rev-list", *blobs, "--stdin", input=range_, timeout=300.0, read=True)
-    named: list[tuple[str, str]] = []
-    for line in listed.out.split(b"\n"):
-        oid, _, path = os.fsdecode(line).partition(" ")
-        if oid and (wanted is None or wanted(path)):
-            named.append((path, oid))
-    found = [(hit, oid) for path, oid, data in _read(git, named) for hit in scan_bytes(path, data)]
-    hits = [replace(hit, rev=_brought_by(git, oid, range_)) for hit, oid in found[:_NAMED]]
-    hits += [hit for hit, _ in found[_NAMED:]]
-    return hits + _scan_messages(git, range_)
+    span = "".join(f"{line}\n" for line in (*new, *(f"^{rev}" for rev in known))).encode()
+    hits: list[Hit] = []
+    for held, oid in in_commits(git, new, known, scan, wanted):
+        rev = held.rev or (_brought_by(git, oid, span) if len(hits) < _NAMED else "")
+        hits.append(Hit(held.path, held.line, held.kind, rev))
+    return hits
 
 
-def _brought_by(git: Git, oid: str, range_: bytes) -> str:
+def _brought_by(git: Git, oid: str, span: bytes) -> str:
     args = ("log", "--format=%H", "--reverse", "--no-show-signature", f"--find-object={oid}", "--stdin")
-    done = git.run(*args, input=range_, timeout=60.0, check=False, read=True)
+    done = git.run(*args, input=span, timeout=60.0, check=False, read=True)
     return done.text().partition("\n")[0] if done.code == 0 else ""
-
-
-def _scan_messages(git: Git, range_: bytes) -> list[Hit]:
-    done = git.run("log", "-z", "--format=%H%n%B", "--no-show-signature", "--stdin", input=range_, timeout=120.0, read=True)
-    found = []
-    for record in done.fields():
-        rev, _, message = record.partition("\n")
-        found += [Hit("", hit.line, hit.kind, rev) for hit in scan_bytes("", message.encode("utf-8", "surrogateescape"))]
-    return found
 
 
 def _read(git: Git, entries: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, bytes]]:

@@ -73,7 +73,7 @@ def read_state(git: Git) -> GitState:
         return GitState("bare repository", False, "use a clone with a work tree: mdmem clone URL DIR")
     for file, name, hint in _RUNNING:
         if git.path(file).exists():
-            return GitState(name, False, hint)
+            return GitState(name, False, _unmerged(git) + hint)
     head = read_small(git.path("HEAD"))
     if head is None:
         return GitState("unknown state", False, "git status")
@@ -85,6 +85,16 @@ def read_state(git: Git) -> GitState:
             hint = f"if no git runs here, remove {git.path(file)}"
             return GitState(name, False, hint, branch=branch)
     return GitState("ok", True, marks=_marks(git), branch=branch)
+
+
+def _unmerged(git: Git) -> str:
+    """Return what comes first where git stopped at files that it could not merge, '' when there are none."""
+    found = git.run("ls-files", "-u", "-z", check=False, read=True).fields()
+    paths = sorted({line.partition("\t")[2] for line in found})
+    if not paths:
+        return ""
+    what = "the unmerged file" if len(paths) == 1 else f"the {len(paths)} unmerged files"
+    return f"settle {what} (git status; mdmem conflicts, mdmem resolve NOTE --keep 1|2|both; other files: git add), then "
 
 
 def _branch(git: Git, head: bytes) -> str:

@@ -21,7 +21,8 @@ class Pending:
 @dataclass
 class Survey:
     """`pending`: own paths; `unmerged`: paths of a merge that stopped; `foreign`: other tracked or staged paths with changes;
-    `leftovers`: temporary files of writers that were killed; `warnings`: what git could not read."""
+    `leftovers`: temporary files of writers that were killed; `warnings`: what git could not read, and
+    repositories inside this one."""
 
     pending: list[Pending] = field(default_factory=list)
     unmerged: list[str] = field(default_factory=list)
@@ -56,6 +57,9 @@ def survey(git: Git, roots: Sequence[str] = ("",), *, everything: bool = True) -
         if is_own(path, roots) and not path.endswith("/"):
             # `git rm --cached` gives two lines for a path: it is still there, so it is not deleted.
             seen.setdefault(path, Pending(path, kind))
+        elif path.endswith("/"):  # git names a folder, not its files, only where another repository lies
+            if is_own(path + "x.md", roots):
+                found.warnings.append(f"{path} is a repository of its own: what lies in it is left alone")
         elif not line.startswith("? "):
             found.foreign.append(path)
         elif path.endswith(".tmp") and _is_leftover(path):

@@ -152,7 +152,7 @@ class _Run:
             return
         with FileLock(self.lock_path), commit_lock(self.git):
             try:
-                done = finish(self.git)
+                done = finish(self.git, self.clock.now())
             except (GitFailed, OSError) as error:
                 done = f"an interrupted sync could not be finished ({error}); its notes are committed now"
         if done:
@@ -324,7 +324,7 @@ class _Run:
             if self.git.rev("HEAD") != head:
                 return False
             try:
-                placed = place(self.git, head, target, self.branch, self.lock_path)
+                placed = place(self.git, head, target, self.branch, self.lock_path, self.clock.now())
             except GitFailed:
                 if self.git.rev("HEAD") not in (head, target):
                     journal_path(self.git).unlink(missing_ok=True)
@@ -356,7 +356,7 @@ class _Run:
 
     def _offline(self, upstream: Upstream, reason: str) -> None:
         self.result.state, self.result.reason = "offline", reason
-        self.result.hint = "mdmem sync, when the remote can be reached"
+        self.result.hint = exchange.way_out(upstream, reason)
         self._count_waiting(self.git.rev(exchange.seen_ref(upstream)))
 
     def _count(self, old: str | None, new: str) -> int:

@@ -73,6 +73,7 @@ def add(
         raise UsageError("a task needs a title", hint='mdmem task add "Upgrade the database"')
     _priority(priority)
     now = stamp(store.clock.now())
+    store.keep_private(scope)
     identity = names.time_id("task", store.clock)
     blockers = [_reference(store, item) for item in blocked_by]
     fields = {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdmem.clock import stamp
 from mdmem.errors import Ambiguous, BadNote, ConflictFound, NotFound, UsageError
+from mdmem.memory.leasing import warnings
 from mdmem.memory.write import commit, subject
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ def change(
         raise ConflictFound(f"{note.path} keeps changing under this command", hint="try again")
     written = store.folder.read(note.path)
     if batch:
+        store.notices += warnings(store, [note.path])
         return written, False, ""
     done = commit(store, [note.path], subject(verb, note.title))
     return written, done.done, done.reason

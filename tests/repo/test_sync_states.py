@@ -11,8 +11,7 @@ import pytest
 
 from mdmem.errors import Locked
 from mdmem.locks import FileLock
-from mdmem.repo import place as placing
-from mdmem.repo.git import Git, GitFailed
+from mdmem.repo.git import Git
 
 from .conftest import Clone, World
 from .test_sync import meet, note
@@ -330,71 +329,6 @@ def test_a_second_sync_of_the_same_clone_waits_and_then_says_locked(world: World
         with pytest.raises(Locked):
             one.sync(wait=0.0)
     assert one.sync(wait=0.0).state == "merged"
-
-
-def test_an_interrupted_placement_is_finished_by_the_next_command(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, two = both_ahead(world)
-    one.save("gone.md", note("mem-g"))
-    one.sync()
-    two.sync()
-    one.save("gone.md", None)
-    one.save("x/new.md", note("mem-n"))
-    one.sync()
-
-    def stop(*args: object, **kwargs: object) -> None:
-        raise GitFailed("stopped")
-
-    monkeypatch.setattr(placing, "_index", stop)
-    assert two.sync().state == "refused"
-    monkeypatch.undo()
-    assert placing.journal_path(two.git).exists()
-    two.save("mine.md", note("mem-m"))  # any command finishes it first
-    assert not placing.journal_path(two.git).exists()
-    meet(one, two)
-    assert "gone.md" not in two.files() and "x/new.md" in two.files() and "mine.md" in one.files()
-
-
-def test_an_interrupted_placement_whose_branch_moved_on_loses_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, two = both_ahead(world)
-    one.sync()
-    one.save("a.md", one.read("a.md").replace("one", "ONE"))
-    one.sync()
-
-    def stop(*args: object, **kwargs: object) -> None:
-        raise GitFailed("stopped")
-
-    monkeypatch.setattr(placing, "_index", stop)
-    assert two.sync().state == "refused"
-    monkeypatch.undo()
-    two.write("hand.md", note("mem-h"))
-    two.sh("add", "hand.md")
-    two.sh("commit", "-qm", "by hand")
-    assert two.sync().state == "merged"
-    meet(one, two)
-    assert "ONE" in two.read("a.md") and "hand.md" in one.files()
-
-
-def test_an_edit_while_files_come_in_is_merged(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, two = world.pair()
-    one.save("a.md", one.read("a.md").replace("one", "ONE"))
-    one.save("b.md", note("mem-b", "theirs\n"))
-    one.sync()
-    original = placing.write_journal
-
-    def edited(*args: object, **kwargs: object) -> None:
-        two.write("a.md", two.read("a.md").replace("three", "THREE"))
-        two.write("b.md", note("mem-b", "mine\n"))
-        original(*args, **kwargs)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(placing, "write_journal", edited)
-    result = two.sync()
-    monkeypatch.undo()
-    assert result.state == "merged" and sum("changed meanwhile" in text for text in result.notices) == 2
-    assert "ONE" in two.read("a.md") and "THREE" in two.read("a.md")
-    meet(one, two)
-    assert "theirs" in one.read("b.md") and "mine" in one.read("b.md")
 
 
 def test_tracked_links_are_not_followed(world: World, tmp_path: Path) -> None:
