@@ -17,8 +17,9 @@ function fieldText(value) {
   return clean(value);
 }
 
-function pairs(entries) {
-  return el("dl", { class: "pairs" }, entries.map(([name, value]) => [el("dt", {}, t(line(name, 60))), el("dd", {}, fieldText(value))]));
+// `asIs`: the names are keys of a file and stay as they stand there.
+function pairs(entries, asIs = false) {
+  return el("dl", { class: "pairs" }, entries.map(([name, value]) => [el("dt", {}, asIs ? line(name, 60) : t(line(name, 60))), el("dd", {}, fieldText(value))]));
 }
 
 async function viewNote(reference) {
@@ -33,7 +34,7 @@ async function viewNote(reference) {
     el("p", {}, badges(data.note), el("a", { href: "#/graph?around=" + encodeURIComponent(data.note.path) }, t("In the graph"))),
     card(t("Text"), el("pre", { class: "text", tabindex: 0, "aria-label": t("Text") }, data.body.trim()), data.cut && el("p", { class: "bad" }, t("cut: the note is longer"))),
     el("div", { class: "grid" },
-      card(t("Fields"), pairs([["path", data.note.path], ...Object.entries(data.fields)])),
+      card(t("Fields"), pairs([["path", data.note.path], ...Object.entries(data.fields)], true)),
       card(t("Related"), related.length ? el("ul", { class: "plain" }, related) : el("p", { class: "quiet" }, t("Nothing.")))),
     card(t("Timeline"), events.length ? el("ul", { class: "plain" }, events) : el("p", { class: "quiet" }, t("No history yet: it is not committed."))),
   ];
@@ -115,15 +116,27 @@ async function viewConflicts() {
 function conflictPart(note, conflict, writable) {
   const place = el("p", { class: "bad", role: "alert" });
   const keep = (label, what, more = {}) => writable && el("button", { ...more, onclick: (event) => settle(event.target, place, note, conflict, what) }, t(label));
-  const versions = conflict.versions.map((version) => {
+  const texts = conflict.versions.map((version) => clean(version.text || ""));
+  const versions = conflict.versions.map((version, place) => {
+    const other = texts.length === 2 ? texts[1 - place] : texts[place];
     const origin = [version.agent, version.device, moment(version.updated)].filter(Boolean).join(" · ");
     return el("div", { class: "side" }, el("strong", {}, `${t("Version")} ${version.number}`), el("div", { class: "quiet small" }, line(origin)),
-      version.removed ? el("p", { class: "quiet" }, `(${t("removed")})`) : el("pre", { class: "text" }, clean(version.text)),
+      version.removed ? el("p", { class: "quiet" }, `(${t("removed")})`) : el("pre", { class: "text" }, marked(texts[place], other)),
       version.removed && conflict.kind === "deleted" ? keep("Delete the note", "deleted")
         : keep("Keep this", String(version.number), { "aria-label": `${t("Keep this")}: ${conflict.field} ${version.number}` }));
   });
   return el("div", {}, el("h3", { class: "small" }, t(line(conflict.field || conflict.kind, 80))), el("div", { class: "sides" }, versions),
     conflict.kind !== "deleted" && keep("Keep both", "both"), place);
+}
+
+// A text with the words marked in which it differs from the other one, from the first such word to the last.
+function marked(text, other) {
+  const [mine, theirs] = [text, other].map((one) => one.match(/\s+|[\u3400-\u9fff]|[^\s\u3400-\u9fff]+/g) || []);
+  let start = 0, end = 0;
+  while (start < Math.min(mine.length, theirs.length) && mine[start] === theirs[start]) start += 1;
+  while (end < Math.min(mine.length, theirs.length) - start && mine.at(-1 - end) === theirs.at(-1 - end)) end += 1;
+  const middle = mine.slice(start, mine.length - end).join("");
+  return [mine.slice(0, start).join(""), middle && el("mark", {}, middle), mine.slice(mine.length - end).join("")];
 }
 
 async function settle(button, place, note, conflict, keep) {
