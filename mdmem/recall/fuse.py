@@ -8,6 +8,8 @@ from typing import TypeVar
 Key = TypeVar("Key")
 
 RRF_K = 60
+# What the cosines of a question spread over in a store of hundreds of notes, and from how many candidates on they show it.
+SPAN, FEW = 0.1, 20
 
 
 def scaled(scores: Mapping[Key, float], floor: float | None = None) -> dict[Key, float]:
@@ -22,6 +24,14 @@ def scaled(scores: Mapping[Key, float], floor: float | None = None) -> dict[Key,
     if span <= 0:
         return dict.fromkeys(scores, 1.0)
     return {key: max(0.0, (score - low) / span) for key, score in scores.items()}
+
+
+def near_scaled(meaning: Mapping[Key, float]) -> dict[Key, float]:
+    """Return cosines mapped to 0…1 over their candidates. Of a few candidates the lowest does not show how low cosines get:
+    two notes at 0.82 and 0.80 are both near, not the best and the worst there is; the span is then at least SPAN."""
+    if not meaning or len(meaning) >= FEW:
+        return scaled(meaning)
+    return scaled(meaning, min(min(meaning.values()), max(meaning.values()) - SPAN))
 
 
 def minmax(words: Mapping[Key, float], meaning: Mapping[Key, float], weight: float = 0.5) -> dict[Key, float]:

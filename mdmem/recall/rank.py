@@ -114,7 +114,7 @@ def _streams(pool: Mapping[Key, Candidate], query: Query, settings: Settings) ->
     elif query.plain:
         base = fuse.minmax(words, near, settings.weight)
     else:
-        left, right = _worded(pool, words, query), fuse.scaled(near)
+        left, right = _worded(pool, words, query), fuse.near_scaled(near)
         base = {key: settings.weight * left.get(key, 0.0) + (1 - settings.weight) * right.get(key, 0.0) for key in pool}
     for key in pool:
         base.setdefault(key, 0.0)

@@ -115,6 +115,13 @@ def test_usage_errors_exit_with_2() -> None:
         assert run(*args).returncode == 2
 
 
+def test_a_command_that_is_misspelt_is_answered_with_the_right_name() -> None:
+    done = run("remembr", "x")
+    assert done.returncode == 2 and "Did you mean remember" in done.stderr
+    assert "mean" not in run("zzzzzz").stderr
+    assert "Did you mean recall" in json.loads(run("recal", "x", "--json").stdout)["error"]["message"]
+
+
 def test_n15_a_console_that_cannot_show_a_character(tmp_path: Path) -> None:
     assert run("init", str(tmp_path / "s")).returncode == 0
     done = run("remember", "fact", "passed ✓ 数据库", cwd=tmp_path / "s", PYTHONIOENCODING="cp1252")

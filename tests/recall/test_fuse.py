@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mdmem.memory.remember import Memory, remember
+from mdmem.recall import fuse
 from mdmem.recall.fuse import minmax, ranks, rrf, scaled
+from mdmem.recall.query import Query
+from mdmem.recall.recall import recall
+from mdmem.store import Store
 
 scores = st.dictionaries(st.integers(0, 30), st.floats(0.0, 50.0), max_size=20)
 
@@ -53,3 +58,20 @@ def test_fused_scores_are_finite_and_between_zero_and_one(words, meaning, weight
     for fused in (minmax(words, meaning, weight), rrf(words, meaning)):
         assert fused.keys() == words.keys() | meaning.keys()
         assert all(math.isfinite(value) and -1e-9 <= value <= 1 + 1e-9 for value in fused.values())
+
+
+def test_of_a_few_cosines_the_lowest_is_not_the_worst_there_is() -> None:
+    two = fuse.near_scaled({"a": 0.82, "b": 0.80})
+    assert two["a"] == 1.0 and 0.7 < two["b"] < 0.9
+    assert fuse.near_scaled({"a": 0.8}) == {"a": 1.0} and fuse.near_scaled({}) == {}
+    many = {str(number): 0.8 + number / 1000 for number in range(30)}
+    assert fuse.near_scaled(many) == fuse.scaled(many)
+
+
+def test_a_first_memory_is_found_beside_the_one_of_quickstart(store: Store) -> None:
+    """What somebody sees first: two notes, and a question that one of them answers in words and in meaning."""
+    text = "mdmem keeps its memories as markdown files in a git repository, so any editor can open them."
+    remember(store, Memory("fact", text, tags=["mdmem"]))
+    remember(store, Memory("decision", "We stay with PostgreSQL 16 until the next LTS", tags=["database"]))
+    for question in ("which database do we use", "我们用哪个数据库"):
+        assert "PostgreSQL" in recall(store, Query(question)).results[0].title, question

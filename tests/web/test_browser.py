@@ -77,13 +77,13 @@ def test_the_graph_zooms_filters_and_opens_a_note(store: Store, serve: Callable[
     page.mouse.wheel(0, 300)
     page.wait_for_function("was => document.querySelector('canvas').toDataURL() !== was", arg=was)
     page.select_option("select[name=type]", "person")
-    page.wait_for_function("location.hash.includes('type=person') && !document.querySelector('main[aria-busy]')")
+    page.wait_for_function("() => location.hash.includes('type=person') && !document.querySelector('main[aria-busy]')")
     page.wait_for_selector("text=Around this note")
     assert {one.inner_text() for one in page.query_selector_all("ul .badge")} >= {"person"}
     page.get_by_text("Around this note").first.click()
-    page.wait_for_function("location.hash.includes('around=') && !document.querySelector('main[aria-busy]')")
+    page.wait_for_function("() => location.hash.includes('around=') && !document.querySelector('main[aria-busy]')")
     page.get_by_role("link", name="Part").first.click()
-    page.wait_for_function("location.hash.startsWith('#/note/')")
+    page.wait_for_function("() => location.hash.startsWith('#/note/')")
     assert wrong == []
 
 
@@ -132,7 +132,7 @@ def test_keyboard_alone(store: Store, serve: Callable[[Store], Site], browser: A
     for key in ("+", "ArrowLeft", "-", "n"):
         page.keyboard.press(key)
     page.keyboard.press("Enter")
-    page.wait_for_function("location.hash.startsWith('#/note/')")
+    page.wait_for_function("() => location.hash.startsWith('#/note/')")
     page.select_option("#language", "zh")
     page.wait_for_function("document.querySelector('nav a').textContent === '概览'")
     assert wrong == []
@@ -142,7 +142,7 @@ def test_a_conflict_is_settled_by_a_click(store: Store, serve: Callable[[Store],
     clash(store)
     page, wrong = opened(browser, serve(store).server.url)
     go(page, "conflicts")
-    assert [mark.inner_text() for mark in page.query_selector_all("mark")][-2:] == ["Fridays", "Mondays"]
+    assert [mark.inner_text() for mark in page.query_selector_all("mark")][-2:] == ["Fridays.", "Mondays."]
     for left in (2, 1, 0):
         page.get_by_role("button", name="Keep this").first.click()
         page.wait_for_function("left => document.querySelectorAll('.sides').length === left", arg=left)

@@ -125,7 +125,7 @@ function conflictPart(note, conflict, writable) {
       version.removed && conflict.kind === "deleted" ? keep("Delete the note", "deleted")
         : keep("Keep this", String(version.number), { "aria-label": `${t("Keep this")}: ${conflict.field} ${version.number}` }));
   });
-  return el("div", {}, el("h3", { class: "small" }, t(line(conflict.field || conflict.kind, 80))), el("div", { class: "sides" }, versions),
+  return el("div", {}, el("h3", { class: "small" }, conflict.field && conflict.field !== "body" ? line(conflict.field, 80) : t(line(conflict.field || conflict.kind, 80))), el("div", { class: "sides" }, versions),
     conflict.kind !== "deleted" && keep("Keep both", "both"), place);
 }
 
