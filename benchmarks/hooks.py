@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 TOP = Path(__file__).resolve().parent.parent
+# A machine that forbids Python to keep what it compiled would have every process compile mdmem anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.path.insert(0, str(TOP))
 
 # Event → (payload beyond the common fields, limit as a multiple of a bare start, whether the warm process may be used).

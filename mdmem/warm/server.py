@@ -6,6 +6,7 @@ how to answer is in `mdmem.warm.answers`.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -25,6 +26,8 @@ IDLE = 900.0
 ROUND = 15.0
 # Requests worked on at once; more wait in the socket's queue.
 AT_ONCE = 8
+# After so many answers what is in memory is there to stay: the collector need not go through it at every search.
+SETTLED = frozenset((2, 20, 200, 2000))
 
 Answer = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -111,6 +114,9 @@ class Server:
                 if not data.strip():
                     return
                 line.sendall(json.dumps(self._reply(data), default=float).encode("ascii") + b"\n")
+                if self.served in SETTLED:
+                    gc.collect()
+                    gc.freeze()
             except OSError:
                 # The asker has gone on without us.
                 return
