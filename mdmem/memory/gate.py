@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 # Weights: constant, share, mass, near, plain, asks.
-DENSE = (-4.84, 1.35, 1.42, 5.5, 5.4, 0.86)
-WORDS = (-3.54, 2.03, 2.02)
+DENSE = (-4.93, 1.63, 1.34, 5.4, 5.5, 0.87)
+WORDS = (-3.65, 2.33, 1.95)
 # Chance from which a note is given: with a model, without one; lower when the prompt asks for the past by name.
-DENSE_LIMIT, WORDS_LIMIT = 0.345, 0.42
+DENSE_LIMIT, WORDS_LIMIT = 0.365, 0.44
 FORCED = 0.6
 MASS_CAP = 3.0
 # Power of the number of windows (as a multiple of FEWEST, at least half of it) that the odds grow with.
@@ -80,18 +80,22 @@ def _vocabulary() -> tuple[frozenset[str], frozenset[str]]:
 
 
 @lru_cache(maxsize=1)
-def _concepts() -> dict[str, tuple[str, ...]]:
-    """Return {term: terms of the same concepts}, as the analyzer makes them; {} when the list cannot be read."""
+def _lines() -> tuple[str, ...]:
+    """Return the lines of the list of concepts, () when it cannot be read."""
     from pathlib import Path
 
     try:
         text = Path(__file__).with_name("concepts.txt").read_text("utf-8")
     except OSError:
-        return {}
+        return ()
+    return tuple(line for line in text.splitlines() if not line.startswith("#"))
+
+
+@lru_cache(maxsize=1)
+def _concepts() -> dict[str, tuple[str, ...]]:
+    """Return {term: terms of the same concepts}, as the analyzer makes them."""
     found: dict[str, set[str]] = {}
-    for line in text.splitlines():
-        if line.startswith("#"):
-            continue
+    for line in _lines():
         terms = set()
         for word in line.split():
             made = [term for term in tokens(word) if len(term) > 1]
@@ -102,18 +106,36 @@ def _concepts() -> dict[str, tuple[str, ...]]:
     return {term: tuple(sorted(others - {term})) for term, others in found.items()}
 
 
+@lru_cache(maxsize=1)
+def _known_zh() -> re.Pattern[str]:
+    """Return what matches a Chinese word of the list of concepts, the longest first."""
+    words = {word for line in _lines() for word in line.split() if len(word) > 1 and _CJK.match(word)}
+    return re.compile("|".join(sorted(words, key=lambda word: (-len(word), word))) or "(?!)")
+
+
 def telling_words(prompt: str) -> list[tuple[str, float]]:
     """Return the (term, weight) pairs of a prompt that say what it is about: 1.0, or less for everyday words."""
     stop, everyday = _vocabulary()
     found: dict[str, float] = {}
-    for term in tokens(_ZH.sub(" ", prompt)):
+    # A known word stands by itself: pairs that reach into its neighbours say nothing.
+    words = _known_zh()
+    text = words.sub(lambda found: f" {found[0]} ", _ZH.sub(" ", prompt))
+    inner: set[str] = set()
+    whole: set[str] = set()
+    for word in words.findall(text):
+        pairs = [term for term in tokens(word) if len(term) == 2]
+        if len(pairs) > 1:
+            # A longer one is known by its first pair (see _concepts), which is then no everyday word.
+            whole.add(pairs[0])
+            inner.update(pairs[1:])
+    for term in tokens(text):
         if _CJK.match(term):
             # Pairs carry the meaning; a single character stands in half of all notes.
-            if len(term) == 1:
+            if len(term) == 1 or term in inner - whole:
                 continue
         elif term in stop or len(term) < 2:
             continue
-        found[term] = EVERYDAY if term in everyday else 1.0
+        found[term] = EVERYDAY if term in everyday - whole else 1.0
     return list(found.items())
 
 

@@ -130,3 +130,10 @@ def test_a_damaged_background_is_made_again(tmp_path: Path) -> None:
         file.write_bytes(damage)
         assert near._background(toy, make=False) is None
         assert near._background(toy, make=True) is not None
+
+
+def test_a_known_chinese_word_stands_by_itself() -> None:
+    words = dict(gate.telling_words("账单系统用什么数据库"))
+    # Neither pairs across two words nor the inner pairs of a long one; what stands for a long word is no everyday word.
+    assert words == {"账单": 1.0, "系统": 1.0, "数据": 1.0}
+    assert dict(gate.telling_words("把数据排序"))["数据"] == gate.EVERYDAY
