@@ -28,6 +28,7 @@ from mdmem.notes.frontmatter import render
 from mdmem.recall.bench_data import Dataset, Doc, Question
 from mdmem.recall.query import Filters, Query
 from mdmem.recall.recall import ranking
+from mdmem.recall.words import idle
 from mdmem.store import Store
 
 if TYPE_CHECKING:
@@ -158,17 +159,21 @@ _WORD = re.compile(r"[^\W\u3040-\u30ff\u3400-\u9fff]+|[\u3040-\u30ff\u3400-\u9ff
 
 def grep(docs: Sequence[Doc], text: str) -> list[str]:
     """Return the ids of documents that hold any word of the question, as `grep -ric` would find them: most distinct
-    words first, then most matches. Of a run without spaces (Chinese) each pair of characters counts as a word."""
+    words first, then most matches for their length. Nobody greps for `what did the`: function words are left out when
+    there are others. Of a run without spaces (Chinese) each pair of characters counts as a word."""
+    from mdmem.index.analyzer import tokens
+
     words: set[str] = set()
     for match in _WORD.finditer(text.lower()):
         run = match[0]
         words |= {run} if run.isascii() or len(run) < 3 else {run[i : i + 2] for i in range(len(run) - 1)}
+    words = {word for word in words if not all(idle(term) for term in tokens(word))} or words
     scored = []
     for number, doc in enumerate(docs):
         held = f"{doc.title}\n{doc.text}".lower()
         counts = [held.count(word) for word in sorted(words)]
         if any(counts):
-            scored.append((-sum(count > 0 for count in counts), -sum(counts), number))
+            scored.append((-sum(count > 0 for count in counts), -sum(counts) / len(held), number))
     return [docs[number].id for _, _, number in sorted(scored)]
 
 

@@ -104,6 +104,12 @@ def test_grep_counts_distinct_words_then_matches() -> None:
     assert grep(docs, "数据库") == ["d"]
 
 
+def test_grep_leaves_function_words_out_and_prefers_the_dense_text() -> None:
+    docs = [Doc("a", "what did the when and the why did it"), Doc("b", "an elm " + "x " * 90), Doc("c", "an elm")]
+    assert grep(docs, "When did the elm fall?") == ["c", "b"]
+    assert grep(docs, "what did the") == ["a"]
+
+
 PLAIN = {
     "docs": [
         {"id": "d1", "text": "We chose PostgreSQL for its replication.", "group": "g1", "date": "2026-01-01"},
