@@ -27,6 +27,7 @@ DEFAULTS: dict[str, Any] = {
     "recall.bm25_weight": 0.45,
     "recall.decay_window": "45d",
     "recall.graph": True,
+    "recall.languages": True,
     "embedding.backend": "bundled",
     "embedding.path": "",
     "embedding.base_url": "",
@@ -75,7 +76,7 @@ CHOICES: dict[str, str] = {
 
 # What a repository's .mdmem.toml may set; everything else there is ignored with a notice.
 SHARED: frozenset[str] = frozenset(
-    {"recall.limit", "recall.fusion", "recall.bm25_weight", "recall.decay_window", "recall.graph"}
+    {"recall.limit", "recall.fusion", "recall.bm25_weight", "recall.decay_window", "recall.graph", "recall.languages"}
 )
 
 # Tables that are not settings: read by the room that owns them.

@@ -12,6 +12,7 @@ MEANING: dict[str, str] = {
     "recall.bm25_weight": "Share of the words in the min-max sum, 0 to 1.",
     "recall.decay_window": "The time in which a note loses half of what it can lose; off for none.",
     "recall.graph": "Whether what belongs to an entity that the question names joins in, and related hits lift each other.",
+    "recall.languages": "Whether notes in Chinese and in other languages are found on equal terms.",
     "embedding.backend": "bundled, onnx (a model folder of yours), openai (an /embeddings endpoint) or none.",
     "embedding.path": "Folder of an ONNX model with a model.json.",
     "embedding.base_url": "Address of the /embeddings endpoint.",

@@ -25,7 +25,8 @@ def command() -> None:
     "--system", "systems", type=click.Choice([*SYSTEMS, "all"]), multiple=True, default=("hybrid",), help="May be given again."
 )
 @click.option("--decay", is_flag=True, help="Let age count, seen from the newest date in the file.")
-@click.option("--direction", default="", metavar="ASKED-HELD", help="For pairs in two languages: zh-zh, en-en, en-zh, zh-en.")
+@click.option("--direction", default="", metavar="ASKED-HELD", help="For pairs in two languages: zh-en and so on, or all.")
+@click.option("--mixed", is_flag=True, help="For such pairs: notes of both languages in one store.")
 @click.option("--captions", is_flag=True, help="LoCoMo: add the descriptions of shared pictures to the text.")
 @click.option("--limit", type=click.IntRange(0), default=0, help="Only the first questions.")
 @json_option
@@ -33,10 +34,10 @@ def command() -> None:
     "mdmem bench recall locomo10.json",
     "mdmem bench recall longmemeval_s.json --limit 50 --json",
     "mdmem bench recall mine.json --system hybrid --system bm25 --system grep",
-    "mdmem bench recall decisions.json --direction zh-en",
+    "mdmem bench recall decisions.json --direction all --mixed",
 )
 def recall(
-    file: Path, systems: tuple[str, ...], decay: bool, direction: str, captions: bool, limit: int, as_json: bool
+    file: Path, systems: tuple[str, ...], decay: bool, direction: str, mixed: bool, captions: bool, limit: int, as_json: bool
 ) -> None:
     """Make a throw-away store from FILE, ask its questions, and print recall@k and MRR in percent.
 
@@ -46,12 +47,12 @@ def recall(
     list.
     """
     from mdmem.recall.bench import measure
-    from mdmem.recall.bench_data import load_dataset
+    from mdmem.recall.bench_data import DIRECTIONS, load_dataset
 
-    data = load_dataset(file, direction, captions)
+    parts = [load_dataset(file, one, captions, mixed) for one in (DIRECTIONS if direction == "all" else (direction,))]
     chosen = SYSTEMS if "all" in systems else tuple(dict.fromkeys(systems))
     with progress("Measuring") as tell:
-        found = measure(data, chosen, decay, limit, tell)
+        found = [one for data in parts for one in measure(data, chosen, decay, limit, tell)]
     rows = [one.as_dict() for one in found]
     emit(rows[0] if len(rows) == 1 else rows, as_json, lambda: _table(rows))
 
@@ -83,8 +84,11 @@ def own(ctx: click.Context, systems: tuple[str, ...], as_json: bool) -> None:
 
 
 def _table(rows: list[dict[str, object]]) -> None:
-    say(f"{rows[0]['file']}: {rows[0]['questions']} questions, {rows[0]['docs']} documents")
     names = ("recall@1", "recall@5", "recall@10", "mrr", "p50_ms", "p95_ms")
-    say("system   " + "".join(f"{name:>11}" for name in names))
+    before = None
     for row in rows:
+        if row["file"] != before:
+            before = row["file"]
+            say(f"{before}: {row['questions']} questions, {row['docs']} documents")
+            say("system   " + "".join(f"{name:>11}" for name in names))
         say(f"{row['system']!s:9}" + "".join(f"{row[name]!s:>11}" for name in names))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mdmem.index.index import Index
+    from mdmem.index.language import Level
 
 Read = Callable[[Iterable[str]], Mapping[str, bytes]]
 
@@ -110,11 +111,13 @@ class View:
 
         return search(self, query, allowed, limit, without)
 
-    def vector_search(self, query: Any, allowed: Collection[int] | None = None, limit: int = 50) -> list[tuple[int, float]]:
+    def vector_search(
+        self, query: Any, allowed: Collection[int] | None = None, limit: int = 50, script: bool | None = None
+    ) -> list[tuple[int, float]]:
         """Return (window rowid, cosine), best first; windows that were never embedded are not among them."""
         vector = self.index.dense.question(query) if isinstance(query, str) else query
         try:
-            return [] if vector is None else self.index.dense.search(self.catalog, vector, allowed, limit)
+            return [] if vector is None else self.index.dense.search(self.catalog, vector, allowed, limit, script)
         except VectorsDamaged as error:
             self.index.notices.append(f"{error}; searching by words only")
             return []
@@ -124,6 +127,22 @@ class View:
         vector = self.index.dense.question(query) if isinstance(query, str) else query
         try:
             return {} if vector is None else self.index.dense.cosines(self.catalog, vector, wanted)
+        except VectorsDamaged as error:
+            self.index.notices.append(f"{error}; searching by words only")
+            return {}
+
+    def level(self, query: Any, asked: bool, allowed: Collection[int] | None = None) -> Level | None:
+        """Return what evens out a question's cosines to windows of two scripts; see Index.level."""
+        try:
+            return self.index.dense.level(self.catalog, query, asked, allowed)
+        except VectorsDamaged as error:
+            self.index.notices.append(f"{error}; searching by words only")
+            return None
+
+    def window_vectors(self, wanted: Sequence[int]) -> dict[int, Any]:
+        """Return {window rowid: its vector}; see Index.window_vectors."""
+        try:
+            return self.index.dense.window_vectors(self.catalog, wanted)
         except VectorsDamaged as error:
             self.index.notices.append(f"{error}; searching by words only")
             return {}

@@ -38,7 +38,8 @@ CREATE TABLE tags (note INTEGER NOT NULL, tag TEXT NOT NULL, PRIMARY KEY (tag, n
 CREATE INDEX tags_note ON tags (note);
 CREATE TABLE windows (
   rowid INTEGER PRIMARY KEY AUTOINCREMENT, note INTEGER NOT NULL, ord INTEGER NOT NULL, heading TEXT NOT NULL,
-  text TEXT NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL, hash TEXT NOT NULL);
+  text TEXT NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL, hash TEXT NOT NULL,
+  wide INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX windows_note ON windows (note, ord);
 CREATE INDEX windows_hash ON windows (hash);
 CREATE TABLE names (key TEXT NOT NULL, note INTEGER NOT NULL, how INTEGER NOT NULL, PRIMARY KEY (key, how, note))

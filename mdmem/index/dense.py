@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mdmem.errors import MdmemError
 from mdmem.index.catalog import Catalog, listed
 from mdmem.index.embed import Embedder, EmbeddingUnavailable, load_embedder
+from mdmem.index.language import SAMPLE, Level, level
 from mdmem.index.vectors import Vectors, VectorsDamaged
 from mdmem.index.versions import WINDOWS
 from mdmem.locks import try_lock
@@ -42,7 +43,8 @@ class Dense:
         self._vectors: Vectors | None = None
         self._map: tuple[Any, Any] | None = None
         self._pending: tuple[str, int] | None = None  # what it belongs to, texts without a vector
-        self._mask: tuple[Any, Collection[int], Any, Any] | None = None
+        # Windows by script: what it belongs to, which places, their rows.
+        self._masks: dict[bool | None, tuple[Any, Collection[int] | None, Any, Any]] = {}
 
     def embedder(self) -> Embedder | None:
         """Return the embedder, or None when there is none (`trouble` says why, empty when that is wanted)."""
@@ -82,7 +84,8 @@ class Dense:
     def forget(self) -> None:
         """Drop what is open; the next use opens the files again."""
         self._vectors = None
-        self._map = self._pending = self._mask = None
+        self._map = self._pending = None
+        self._masks.clear()
 
     def missing(self, catalog: Catalog) -> list[int]:
         """Return the rowids of windows without a vector, one for each text: first windows of notes before later ones,
@@ -204,23 +207,25 @@ class Dense:
             self._tell(error)
             return None
 
-    def search(self, catalog: Catalog, query: Any, allowed: Collection[int] | None, limit: int) -> list[tuple[int, float]]:
+    def search(
+        self, catalog: Catalog, query: Any, allowed: Collection[int] | None, limit: int, script: bool | None = None
+    ) -> list[tuple[int, float]]:
         """Return (window rowid, cosine), best first, equal ones by rowid, among windows of the notes in `allowed`.
 
-        Raises VectorsDamaged."""
+        `script`: only windows in a CJK script (True), or only others (False). Raises VectorsDamaged."""
         table = self._table(catalog)
         if table is None or limit <= 0:
             return []
         import numpy as np
 
-        stored, rowids, notes, rows, order, distinct = table
+        stored, rowids, notes, rows, order, distinct, wide = table
         if not len(rows):
             return []
         permitted = None
-        if allowed is None:
+        if allowed is None and script is None:
             usable = None if len(distinct) == len(stored) else distinct
         else:
-            permitted, usable = self._permitted(allowed, notes, rows)
+            permitted, usable = self._permitted(allowed, notes, rows, wide, script)
             if not len(usable):
                 return []
         found = stored.search(query, usable, limit)
@@ -235,15 +240,21 @@ class Dense:
         out.sort(key=lambda pair: (-pair[1], pair[0]))
         return out[:limit]
 
-    def _permitted(self, allowed: Collection[int], notes: Any, rows: Any) -> tuple[Any, Any]:
-        """Return (which places are of allowed notes, their vector rows); a set that cannot change is looked up once."""
+    def _permitted(
+        self, allowed: Collection[int] | None, notes: Any, rows: Any, wide: Any, script: bool | None
+    ) -> tuple[Any, Any]:
+        """Return (which places are of allowed notes and of the script, their vector rows); a set that cannot change is looked
+        up once."""
         import numpy as np
 
-        same = self._mask is not None and self._mask[0] is notes and self._mask[1] is allowed
-        if self._mask is None or not same or not isinstance(allowed, frozenset):
-            mask = np.isin(notes, np.fromiter(allowed, dtype=np.int64, count=len(allowed)))
-            self._mask = notes, allowed, mask, np.unique(rows[mask])
-        return self._mask[2], self._mask[3]
+        kept = self._masks.get(script)
+        same = kept is not None and kept[0] is notes and kept[1] is allowed
+        if kept is None or not same or not isinstance(allowed, (frozenset, type(None))):
+            mask = np.ones(len(notes), bool) if script is None else wide == script
+            if allowed is not None:
+                mask &= np.isin(notes, np.fromiter(allowed, dtype=np.int64, count=len(allowed)))
+            kept = self._masks[script] = notes, allowed, mask, np.unique(rows[mask])
+        return kept[2], kept[3]
 
     def cosines(self, catalog: Catalog, query: Any, wanted: Sequence[int]) -> dict[int, float]:
         """Return {window rowid: cosine} for those of `wanted` that have a vector. Raises VectorsDamaged."""
@@ -262,9 +273,40 @@ class Dense:
         asked = np.asarray(query, dtype=np.float64)
         return {window: float(np.dot(vector, asked)) for (window, _), vector in zip(pairs, matrix)}
 
+    def level(self, catalog: Catalog, query: Any, asked: bool, allowed: Collection[int] | None) -> Level | None:
+        """Return what evens out the cosines to windows of two scripts among the notes in `allowed`; None: one script only.
+
+        `asked`: whether the question is in a CJK script. Raises VectorsDamaged."""
+        table = self._table(catalog)
+        if table is None or not table[6].any() or table[6].all():
+            return None
+        import numpy as np
+
+        question = np.asarray(query, np.float32)
+        cosines = []
+        for script in (asked, not asked):
+            rows = self._permitted(allowed, *table[2:4], table[6], script)[1]
+            # Two thousand tell mean and spread well enough.
+            rows = rows[:: max(1, len(rows) // SAMPLE)]
+            cosines.append(table[0].get(rows) @ question)
+        return level(asked, *cosines)
+
+    def window_vectors(self, catalog: Catalog, wanted: Sequence[int]) -> dict[int, Any]:
+        """Return {window rowid: vector} for those of `wanted` that have one. Raises VectorsDamaged."""
+        table = self._table(catalog)
+        if table is None or not wanted:
+            return {}
+        import numpy as np
+
+        stored, rowids, _, rows, *_ = table
+        places = np.searchsorted(rowids, np.array(wanted, dtype=np.int64))
+        pairs = [(w, int(rows[p])) for w, p in zip(wanted, places) if p < len(rowids) and rowids[p] == w]
+        vectors = stored.get(np.array([row for _, row in pairs], dtype=np.int64)) if pairs else []
+        return {window: vector for (window, _), vector in zip(pairs, vectors)}
+
     def _table(self, catalog: Catalog) -> Any:
-        """Return (vectors, window rowids, notes, vector rows, places in the order of these, the rows in use), kept until
-        something changes."""
+        """Return (vectors, window rowids, notes, vector rows, places in the order of these, the rows in use, whether each
+        window is in a CJK script), kept until something changes."""
         stored = self.vectors()
         if stored is None or not len(stored):
             return None
@@ -273,18 +315,19 @@ class Dense:
         stamp = (catalog.meta("epoch"), catalog.changed(), stored.generation, len(stored))
         if self._map is None or self._map[0] != stamp:
 
-            def read(connection: sqlite3.Connection) -> list[tuple[int, int, str]]:
+            def read(connection: sqlite3.Connection) -> list[tuple[int, int, str, int]]:
                 cursor = connection.cursor()
                 cursor.row_factory = None
-                return cursor.execute("SELECT rowid, note, hash FROM windows ORDER BY rowid").fetchall()
+                return cursor.execute("SELECT rowid, note, hash, wide FROM windows ORDER BY rowid").fetchall()
 
             found = catalog.read(read)
-            rows = stored.rows_of([digest for _, _, digest in found])
+            rows = stored.rows_of([row[2] for row in found])
             have = rows >= 0
             rowids = np.array([row[0] for row in found], dtype=np.int64)[have]
             notes = np.array([row[1] for row in found], dtype=np.int64)[have]
             rows = rows[have]
-            self._map = (stamp, (rowids, notes, rows, np.argsort(rows, kind="stable"), np.unique(rows)))
+            wide = np.array([row[3] for row in found], dtype=bool)[have]
+            self._map = (stamp, (rowids, notes, rows, np.argsort(rows, kind="stable"), np.unique(rows), wide))
         return (stored, *self._map[1])
 
 

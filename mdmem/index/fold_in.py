@@ -19,6 +19,7 @@ from mdmem.errors import MdmemError, NotFound
 from mdmem.index.catalog import PATH, Catalog, listed
 from mdmem.index.changes import Changes, Seen, Source, Tell, source_for, time_ns
 from mdmem.index.edges import resolve_again, store_edges, target_key
+from mdmem.index.language import wide
 from mdmem.index.rows import NoteRow, row_of
 from mdmem.notes.names import fold
 from mdmem.notes.note import Note
@@ -248,8 +249,8 @@ def _put_windows(connection: sqlite3.Connection, rowid: int, row: NoteRow) -> bo
         return False
     connection.execute("DELETE FROM windows WHERE note = ?", (rowid,))
     connection.executemany(
-        "INSERT INTO windows (note, ord, heading, text, start_line, end_line, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [(rowid, number, *values) for number, values in enumerate(now)],
+        "INSERT INTO windows (note, ord, heading, text, start_line, end_line, hash, wide) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        [(rowid, number, *values, wide(values[1])) for number, values in enumerate(now)],
     )
     return True
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mdmem.index.asof import View
     from mdmem.index.dense import Dense
     from mdmem.index.edges import Neighbour, Step
+    from mdmem.index.language import Level
 
 PARTS = ("all", "catalog", "text", "vectors")
 HEADER = {"parser": PARSER, "windows": WINDOWS}
@@ -294,8 +295,11 @@ class Index:
 
     # -- meaning
 
-    def vector_search(self, query: Any, allowed: Collection[int] | None = None, limit: int = 50) -> list[tuple[int, float]]:
-        """Return (window rowid, cosine), best first, among the notes in `allowed`. `query`: a question, or its vector.
+    def vector_search(
+        self, query: Any, allowed: Collection[int] | None = None, limit: int = 50, script: bool | None = None
+    ) -> list[tuple[int, float]]:
+        """Return (window rowid, cosine), best first, among the notes in `allowed`. `query`: a question, or its vector;
+        `script`: only windows in a CJK script (True), or only others (False).
 
         Empty when there is no model or nothing is embedded yet."""
         from mdmem.index.vectors import VectorsDamaged
@@ -306,7 +310,7 @@ class Index:
             if vector is None:
                 return []
             try:
-                return self._mended(lambda: self.dense.search(self.catalog, vector, allowed, limit))
+                return self._mended(lambda: self.dense.search(self.catalog, vector, allowed, limit, script))
             except VectorsDamaged as error:
                 self._lost_vectors(error)
                 return []
@@ -321,6 +325,28 @@ class Index:
                 return {}
             try:
                 return self._mended(lambda: self.dense.cosines(self.catalog, vector, wanted))
+            except VectorsDamaged as error:
+                self._lost_vectors(error)
+                return {}
+
+    def level(self, query: Any, asked: bool, allowed: Collection[int] | None = None) -> Level | None:
+        """Return what evens out a question's cosines to windows of two scripts; None where there is one only."""
+        from mdmem.index.vectors import VectorsDamaged
+
+        with self.mutex:
+            try:
+                return self._mended(lambda: self.dense.level(self.catalog, query, asked, allowed))
+            except VectorsDamaged as error:
+                self._lost_vectors(error)
+                return None
+
+    def window_vectors(self, wanted: Sequence[int]) -> dict[int, Any]:
+        """Return {window rowid: its vector} of the windows in `wanted` that have one."""
+        from mdmem.index.vectors import VectorsDamaged
+
+        with self.mutex:
+            try:
+                return self._mended(lambda: self.dense.window_vectors(self.catalog, wanted))
             except VectorsDamaged as error:
                 self._lost_vectors(error)
                 return {}

@@ -190,8 +190,10 @@ class SharedView:
         """Raises UsageError: the shared index knows no query language."""
         raise UsageError("the shared index knows no query language", hint="leave out --query-syntax")
 
-    def vector_search(self, query: Any, allowed: Collection[int] | None = None, limit: int = 50) -> list[tuple[int, float]]:
-        """Return (window rowid, cosine), best first."""
+    def vector_search(
+        self, query: Any, allowed: Collection[int] | None = None, limit: int = 50, script: bool | None = None
+    ) -> list[tuple[int, float]]:
+        """Return (window rowid, cosine), best first; `script` chooses nothing, since only the nearest of all are here."""
         if allowed is None:
             return self.near[:limit]
         owner = {row["rowid"]: row["note"] for row in self.catalog.rows("SELECT rowid, note FROM windows")}
@@ -204,3 +206,12 @@ class SharedView:
         asked = np.asarray(query, np.float32).astype(np.float64)
         found = {window: self.vectors[window] for window in wanted if window in self.vectors}
         return {window: float(np.dot(np.asarray(row, np.float32).astype(np.float64), asked)) for window, row in found.items()}
+
+    def level(self, query: Any, asked: bool, allowed: Collection[int] | None = None) -> None:
+        """Return None: of what is not near, the shared index tells nothing, so that languages cannot be evened out."""
+
+    def window_vectors(self, wanted: Sequence[int]) -> dict[int, Any]:
+        """Return {window rowid: its vector}; see Index.window_vectors."""
+        import numpy as np
+
+        return {window: np.asarray(self.vectors[window], np.float32) for window in wanted if window in self.vectors}

@@ -57,8 +57,9 @@ class Dataset:
         return max(dates, default=datetime(2026, 1, 1, tzinfo=timezone.utc))
 
 
-def load_dataset(path: Path, direction: str = "", captions: bool = False) -> Dataset:
-    """Return the dataset in a file. `direction` (`zh-en`: Chinese questions, English documents) is for decision pairs;
+def load_dataset(path: Path, direction: str = "", captions: bool = False, mixed: bool = False) -> Dataset:
+    """Return the dataset in a file. `direction` (`zh-en`: Chinese questions, English documents) is for decision pairs,
+    `mixed` puts the other language's further notes beside them;
     `captions` adds LoCoMo's descriptions of shared pictures to the text. Raises UsageError, MdmemError."""
     try:
         data = json.loads(path.read_bytes())
@@ -68,7 +69,7 @@ def load_dataset(path: Path, direction: str = "", captions: bool = False) -> Dat
         raise MdmemError(f"{path} is not JSON", why=str(error)) from error
     try:
         if isinstance(data, dict) and "pairs" in data:
-            return _decisions(path.name, data, direction or "zh-zh")
+            return _decisions(path.name, data, direction or "zh-zh", mixed)
         if isinstance(data, dict) and "docs" in data:
             return _plain(path.name, data)
         if isinstance(data, list) and data and "conversation" in data[0]:
@@ -108,15 +109,17 @@ def _plain(name: str, data: dict[str, Any]) -> Dataset:
     return out
 
 
-def _decisions(name: str, data: dict[str, Any], direction: str) -> Dataset:
+def _decisions(name: str, data: dict[str, Any], direction: str, mixed: bool) -> Dataset:
     if direction not in DIRECTIONS:
         raise UsageError(f"no direction is named {direction!r}", why=f"it is one of {', '.join(DIRECTIONS)}")
     asked, held = direction.split("-")
-    out = Dataset(f"{name} {direction}", "decisions")
+    out = Dataset(f"{name} {direction}{' mixed' if mixed else ''}", "decisions")
     for number, pair in enumerate(data["pairs"]):
         out.docs.append(Doc(f"p{number}", pair[f"doc_{held}"], kind="decision"))
         out.questions.append(Question(f"q{number}", pair[f"query_{asked}"], frozenset([f"p{number}"])))
-    out.docs += [Doc(f"{held}{number}", text, kind="decision") for number, text in enumerate(data[f"distractors_{held}"])]
+    for language in ("zh", "en") if mixed else (held,):
+        texts = data[f"distractors_{language}"]
+        out.docs += [Doc(f"{language}{number}", text, kind="decision") for number, text in enumerate(texts)]
     return out
 
 

@@ -23,6 +23,8 @@ SHARE = 0.5
 # Best share of the question that any note holds, from which on words count in full. Where hardly a word is found
 # (another language, other words for the same thing) the best match by words is still a poor one.
 TRUSTED = 0.6
+# What a note in another language than the question's is credited with, of the best match by words.
+FOREIGN = 0.4
 # Beside the fused score of 0…1.
 PHRASE = 0.15
 SAID = 0.2
@@ -95,6 +97,8 @@ def _explain(ranked: Iterable[Ranked], base: Mapping[Key, float], query: Query) 
             value = getattr(one.candidate, name)
             if value is not None:
                 found.append((name, round(value, 4)))
+        if one.candidate.foreign and one.candidate.near is not None:
+            found.append(("other language", round(one.candidate.near, 4)))
         if not query.plain:
             found.append(("share", round(one.candidate.share, 4)))
         found.append(("fused", round(base[one.key], 4)))
@@ -104,7 +108,7 @@ def _explain(ranked: Iterable[Ranked], base: Mapping[Key, float], query: Query) 
 def _streams(pool: Mapping[Key, Candidate], query: Query, settings: Settings) -> dict[Key, float]:
     """Return the fused score of each candidate, 0…1 (plain `semantic`: the cosine)."""
     words = {key: c.bm25 for key, c in pool.items() if c.bm25 is not None}
-    near = {key: c.cosine for key, c in pool.items() if c.cosine is not None}
+    near = {key: c.near for key, c in pool.items() if c.near is not None}
     if query.mode == "semantic":
         base = dict(near) if query.plain else fuse.scaled(near)
     elif query.mode == "keyword" or not near:
@@ -114,7 +118,8 @@ def _streams(pool: Mapping[Key, Candidate], query: Query, settings: Settings) ->
     elif query.plain:
         base = fuse.minmax(words, near, settings.weight)
     else:
-        left, right = _worded(pool, words, query), fuse.near_scaled(near)
+        right = fuse.near_scaled(near)
+        left = _translated(pool, _worded(pool, words, query), right)
         base = {key: settings.weight * left.get(key, 0.0) + (1 - settings.weight) * right.get(key, 0.0) for key in pool}
     for key in pool:
         base.setdefault(key, 0.0)
@@ -129,6 +134,13 @@ def _worded(pool: Mapping[Key, Candidate], words: Mapping[Key, float], query: Qu
         return scaled
     trust = min(1.0, max((candidate.share for candidate in pool.values()), default=0.0) / TRUSTED)
     return {key: trust * ((1 - SHARE) * scaled.get(key, 0.0) + SHARE * c.share) for key, c in pool.items()}
+
+
+def _translated(pool: Mapping[Key, Candidate], words: dict[Key, float], near: Mapping[Key, float]) -> dict[Key, float]:
+    """Return the word stream with what a note in the other language would have of it: it cannot hold the question's words,
+    and is taken to match them as it matches the meaning, at a part of what the best one has."""
+    top = max(words.values(), default=0.0)
+    return {key: max(value, FOREIGN * top * near.get(key, 0.0)) if pool[key].foreign else value for key, value in words.items()}
 
 
 def _extras(ranked: dict[Key, Ranked], base: dict[Key, float], query: Query) -> dict[str, tuple[float, dict[Key, float]]]:

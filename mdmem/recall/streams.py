@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from mdmem.index.catalog import Catalog
+    from mdmem.index.language import Level
     from mdmem.index.score import Corpus, Term, TextHits
     from mdmem.store import Store
 
@@ -45,20 +46,30 @@ class Searchable(Protocol):
         self, query: str, allowed: Collection[int] | None = None, limit: int = 50, without: frozenset[int] = ...
     ) -> TextHits: ...
 
-    def vector_search(self, query: Any, allowed: Collection[int] | None = None, limit: int = 50) -> list[tuple[int, float]]: ...
+    def vector_search(
+        self, query: Any, allowed: Collection[int] | None = None, limit: int = 50, script: bool | None = None
+    ) -> list[tuple[int, float]]: ...
 
     def cosines(self, query: Any, wanted: Sequence[int]) -> dict[int, float]: ...
+
+    def level(self, query: Any, asked: bool, allowed: Collection[int] | None = None) -> Level | None: ...
+
+    def window_vectors(self, wanted: Sequence[int]) -> dict[int, Any]: ...
 
 
 @dataclass
 class Candidate:
-    """A note that may answer, and why: its best window by words and by meaning, each with the raw score."""
+    """A note that may answer, and why: its best window by words and by meaning, each with the raw score.
+
+    `near` is the cosine made comparable between languages; `foreign`: that window is not in the question's language."""
 
     note: int
     bm25: float | None = None
     word_window: int = 0
     cosine: float | None = None
+    near: float | None = None
     near_window: int = 0
+    foreign: bool = False
     share: float = 0.0
     matched: frozenset[int] = frozenset()
     row: sqlite3.Row | None = None
@@ -86,6 +97,7 @@ class Streams:
     notices: list[str] = field(default_factory=list)
     meaning: bool = False  # whether vectors were searched
     windows: int = 0
+    level: Level | None = None  # what makes cosines of two languages comparable, where there are two
     lift: dict[int, float] = field(default_factory=dict)  # what the graph adds to a note, 0…1
     hidden: frozenset[int] = frozenset()  # notes that this agent may not read: no statistic counts them
 
@@ -106,6 +118,8 @@ def gather(store: Store, query: Query, vector: Any = None) -> Streams:
 
 def candidates(store: Store, query: Query, index: Searchable, vector: Any, notices: list[str]) -> Streams:
     """Return the candidates of an index that is up to date; see gather."""
+    from mdmem.recall import meaning
+
     wanted = allowed(store, searched(query.filters), index.catalog)
     found = Streams(store, index, [], notices=notices, hidden=hidden(store, index.catalog))
     by_note: dict[int, Candidate] = {}
@@ -119,7 +133,7 @@ def candidates(store: Store, query: Query, index: Searchable, vector: Any, notic
                 raise
             notices.append(f"{error}; searching by meaning only")
     if vector is not None:
-        _by_meaning(found, wanted, by_note, vector)
+        meaning.search(found, query, wanted, by_note, vector)
     if not query.plain:
         found.periods = periods(query.text, query.as_of or store.clock.now())
         _by_date(found, wanted, by_note)
@@ -183,19 +197,6 @@ def _by_words(found: Streams, query: Query, wanted: Collection[int] | None, by_n
             candidate.bm25, candidate.word_window = hit.score, hit.window
 
 
-def _by_meaning(found: Streams, wanted: Collection[int] | None, by_note: dict[int, Candidate], vector: Any) -> None:
-    near = found.index.vector_search(vector, wanted, POOL)
-    found.meaning = bool(near)
-    owners = owners_of(found.index.catalog, [window for window, _ in near])
-    for window, cosine in near:
-        note = owners.get(window)
-        if note is None:
-            continue
-        candidate = by_note.setdefault(note, Candidate(note))
-        if candidate.cosine is None or cosine > candidate.cosine:
-            candidate.cosine, candidate.near_window = cosine, window
-
-
 def _by_date(found: Streams, wanted: Collection[int] | None, by_note: dict[int, Candidate]) -> None:
     """Add the notes written on the days that the question names, so that `what did we do on 4 May` has candidates."""
     for period in found.periods:
@@ -213,8 +214,12 @@ def _by_date(found: Streams, wanted: Collection[int] | None, by_note: dict[int, 
 
 def _complete(found: Streams, query: Query, vector: Any) -> None:
     """Give every candidate its row, the share of the question that stands in it, and a cosine where one can be had."""
+    from mdmem.recall import meaning
+
     notes = [candidate.note for candidate in found.candidates]
-    rows = {row["rowid"]: row for row in _rows(found.index.catalog, f"SELECT {_COLUMNS} FROM notes WHERE rowid IN (%s)", notes)}
+    rows = {
+        row["rowid"]: row for row in rows_in(found.index.catalog, f"SELECT {_COLUMNS} FROM notes WHERE rowid IN (%s)", notes)
+    }
     # A note that another process deleted meanwhile has no row any more.
     found.candidates = [candidate for candidate in found.candidates if candidate.note in rows]
     for candidate in found.candidates:
@@ -224,7 +229,7 @@ def _complete(found: Streams, query: Query, vector: Any) -> None:
     if found.terms and not query.query_syntax:
         _share(found, set(rows))
     if found.meaning:
-        _missing_cosines(found, vector)
+        meaning.complete(found, vector)
 
 
 def _share(found: Streams, notes: set[int]) -> None:
@@ -242,29 +247,19 @@ def _share(found: Streams, notes: set[int]) -> None:
             candidate.share = sum(worth[number] for number in sorted(candidate.matched)) / total
 
 
-def _missing_cosines(found: Streams, vector: Any) -> None:
-    """Words or a date alone brought these in: look up how near they are, so that no stream counts them as strangers."""
-    lacking = {candidate.note: candidate for candidate in found.candidates if candidate.cosine is None}
-    rows = _rows(found.index.catalog, "SELECT rowid, note FROM windows WHERE note IN (%s)", list(lacking))
-    owner = {row["rowid"]: row["note"] for row in rows}
-    cosines = found.index.cosines(vector, sorted(owner))
-    for window in sorted(cosines):
-        candidate = lacking[owner[window]]
-        if candidate.cosine is None or cosines[window] > candidate.cosine:
-            candidate.cosine, candidate.near_window = cosines[window], window
-
-
 def owners_of(catalog: Catalog, windows: Sequence[int]) -> dict[int, int]:
     """Return {window rowid: note rowid}."""
-    return {row["rowid"]: row["note"] for row in _rows(catalog, "SELECT rowid, note FROM windows WHERE rowid IN (%s)", windows)}
+    return {
+        row["rowid"]: row["note"] for row in rows_in(catalog, "SELECT rowid, note FROM windows WHERE rowid IN (%s)", windows)
+    }
 
 
 def window_rows(catalog: Catalog, windows: Sequence[int]) -> dict[int, sqlite3.Row]:
     """Return {window rowid: its row}."""
-    return {row["rowid"]: row for row in _rows(catalog, "SELECT * FROM windows WHERE rowid IN (%s)", windows)}
+    return {row["rowid"]: row for row in rows_in(catalog, "SELECT * FROM windows WHERE rowid IN (%s)", windows)}
 
 
-def _rows(catalog: Catalog, sql: str, values: Sequence[int]) -> list[sqlite3.Row]:
+def rows_in(catalog: Catalog, sql: str, values: Sequence[int]) -> list[sqlite3.Row]:
     out: list[sqlite3.Row] = []
     for start in range(0, len(values), _MARKS):
         part = values[start : start + _MARKS]
