@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +13,7 @@ from mdmem.cli.output import clean, emit, json_option, note, say
 
 if TYPE_CHECKING:
     from mdmem.recall.recall import Recall
+    from mdmem.store import Store
 
 
 @click.command("recall")
@@ -63,6 +65,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **give
     found = ask(store, query, given["store"], only=bool(ctx.find_root().obj.get("directory")))
     say_notices(ctx, store)
     emit(found.as_dict(), as_json, lambda: _print(found, query))
+    _given(store, found)
     for text in found.notices:
         note(f"note: {text}")
 
@@ -80,6 +83,16 @@ def _mode(given: dict[str, Any]) -> str:
             hint="give one of them, or none",
         )
     return chosen[0] if chosen else "hybrid"
+
+
+def _given(store: Store, found: Recall) -> None:
+    """Inside an agent's session: note what it was shown, so that what it cites later counts as useful."""
+    session = os.environ.get("CLAUDE_CODE_SESSION_ID") or os.environ.get("MDMEM_SESSION") or ""
+    keys = [hit.id or hit.path for hit in found.results if not hit.store]
+    if session and keys and store.trusted:
+        from mdmem.memory.usage import given
+
+        given(str(store.common_state_dir), session, keys)
 
 
 def _print(found: Recall, query: Any) -> None:

@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "set": ("mdmem.cli.cmd_set:command", "Change fields of a note."),
     "edit": ("mdmem.cli.cmd_edit:command", "Open a note in your editor."),
     "forget": ("mdmem.cli.cmd_forget:command", "Take notes out of recall."),
+    "prune": ("mdmem.cli.cmd_prune:command", "Archive what expired, faded or is contradicted."),
     "review": ("mdmem.cli.cmd_review:command", "Settle what may contradict or repeat."),
     "feedback": ("mdmem.cli.cmd_feedback:command", "Say whether a note helped."),
     "export": ("mdmem.cli.cmd_export:command", "Write notes elsewhere: a folder, a vault, one file."),

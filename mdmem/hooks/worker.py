@@ -132,10 +132,25 @@ def _close_sessions(store: Store, ended: list[str]) -> None:
     from mdmem.hooks import seen
     from mdmem.memory.sessions import close_sessions
 
+    if ended:
+        _count_use(store, ended)
     close_sessions(store, ended)
     if ended:
         _tidy_up(store)
     seen.expire(str(store.common_state_dir), store.clock.now().timestamp())
+
+
+def _count_use(store: Store, ended: list[str]) -> None:
+    """Count which of the notes that a session was given it cited, before its spool goes."""
+    from mdmem.memory import usage
+
+    try:
+        usage.settle(store, ended)
+        if store.mode == "dedicated" and store.trusted:
+            usage.share(store)
+    except Exception as error:
+        # A count that is lost must not keep the session's note from being written.
+        _complain(error)
 
 
 def _tidy_up(store: Store) -> None:

@@ -44,6 +44,7 @@ def rate(store: Store, reference: str, rating: str) -> dict[str, Any]:
         weight = float(entry.get("weight", START))
         weight += ALPHA * (SIGNALS[rating] - weight)
         kept[key] = {
+            **entry,
             "weight": round(weight, 6),
             "count": int(entry.get("count", 0)) + 1,
             "last": stamp(store.clock.now()),

@@ -74,6 +74,7 @@ ASKED: dict[str, Ask] = {
     "set": _write("set", tail=("priority=high",)),
     "edit": _write("edit"),
     "forget": _write("forget", tail=("--json",)),
+    "prune": _once("prune --dry-run --retier --json", "prune --dry-run"),
     "feedback": _write("feedback", tail=("useful",)),
     "export": _once("export - --format ndjson", "export - --format es-bulk"),
     "task list": _once("task list --all --json", "task list"),
