@@ -28,6 +28,17 @@ DEFAULTS: dict[str, Any] = {
     "recall.decay_window": "45d",
     "recall.graph": True,
     "recall.languages": True,
+    "recall.standing": True,
+    "recall.length": False,
+    "recall.diversity": True,
+    "recall.mmr": False,
+    "recall.routing": False,
+    "recall.synonyms": False,
+    "rerank.backend": "off",
+    "rerank.path": "",
+    "rerank.base_url": "",
+    "rerank.model": "",
+    "rerank.api_key_env": "",
     "embedding.backend": "bundled",
     "embedding.path": "",
     "embedding.base_url": "",
@@ -67,6 +78,7 @@ DEFAULTS: dict[str, Any] = {
 CHOICES: dict[str, str] = {
     "recall.fusion": "minmax|rrf",
     "recall.decay_window": "off|none|[1-9][0-9]*(h|d|w|mo|y)",
+    "rerank.backend": "off|none|onnx|http",
     "index.engine": "whoosh|tantivy|milvus",
     "index.share": "others|all",
     "llm.backend": "none|off|openai|anthropic|command",
@@ -77,10 +89,11 @@ CHOICES: dict[str, str] = {
 # What a repository's .mdmem.toml may set; everything else there is ignored with a notice.
 SHARED: frozenset[str] = frozenset(
     {"recall.limit", "recall.fusion", "recall.bm25_weight", "recall.decay_window", "recall.graph", "recall.languages"}
+    | {f"recall.{name}" for name in ("standing", "length", "diversity", "mmr", "routing", "synonyms")}
 )
 
 # Tables that are not settings: read by the room that owns them.
-USER_TABLES = frozenset({"folders", "stores", "agents", "synonyms"})
+USER_TABLES = frozenset({"folders", "stores", "agents"})
 REPOSITORY_TABLES = frozenset({"agents", "format", "store"})
 
 

@@ -285,7 +285,7 @@ class Dense:
         question = np.asarray(query, np.float32)
         cosines = []
         for script in (asked, not asked):
-            rows = self._permitted(allowed, *table[2:4], table[6], script)[1]
+            rows = self._permitted(allowed, table[2], table[3], table[6], script)[1]
             # Two thousand tell mean and spread well enough.
             rows = rows[:: max(1, len(rows) // SAMPLE)]
             cosines.append(table[0].get(rows) @ question)

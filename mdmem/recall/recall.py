@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mdmem.errors import MdmemError
-from mdmem.recall import adjust
+from mdmem.recall import adjust, stages
 from mdmem.recall.hit import Hit, Recall
 from mdmem.recall.query import Query
 from mdmem.recall.rank import Ranked, Settings, rank
@@ -36,11 +36,13 @@ def recall_many(stores: Sequence[tuple[str, Store]], query: Query) -> Recall:
     settings = _settings(stores[0][1], query)
     found, names, notices = _gathered(stores, query)
     mode = _mode(query, found, notices)
-    ranked = rank(found, query, settings, stores[0][1].clock.now())
+    on = stages.switches(stores[0][1].config, query)
+    settings, kind = stages.routed(query, settings, on, found)
+    ranked = stages.reordered(rank(found, query, settings, stores[0][1].clock.now()), query, on, notices)
     results = [_hit(one, names[one.key[0]]) for one in ranked[: query.limit]]
     answer = Recall(query, results, mode, list(dict.fromkeys(notices)))
     if query.explain:
-        answer.explained = _explained(found, query, settings)
+        answer.explained = _explained(found, query, settings) | {"stages": on.on(), "kind": kind.kind if kind else None}
     if query.budget is not None:
         answer.context, needed = _context(ranked, names, query)
         if not answer.context:
@@ -52,8 +54,10 @@ def recall_many(stores: Sequence[tuple[str, Store]], query: Query) -> Recall:
 def ranking(stores: Sequence[tuple[str, Store]], query: Query, vector: Any = None) -> list[Ranked]:
     """Return every candidate in order, without passages; `vector`: the question's, where the caller has it."""
     query = query.checked()
-    found, _, _ = _gathered(stores, query, vector)
-    return rank(found, query, _settings(stores[0][1], query), stores[0][1].clock.now())
+    found, _, notices = _gathered(stores, query, vector)
+    on = stages.switches(stores[0][1].config, query)
+    settings, _ = stages.routed(query, _settings(stores[0][1], query), on, found)
+    return stages.reordered(rank(found, query, settings, stores[0][1].clock.now()), query, on, notices)
 
 
 def _gathered(
@@ -149,6 +153,7 @@ def _explained(found: list[Streams], query: Query, settings: Settings) -> dict[s
     return {
         "terms": [
             {"term": term.text, "windows": term.df, "idf": round(term.idf, 3), "weight": term.weight}
+            | ({"synonym": True} if term.text in streams.synonyms else {})
             for streams in found
             for term in streams.terms
         ],

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 POOL = 200  # windows that each stream hands on
 DATED = 50  # notes of the days that a question names
 _MARKS = 500  # values in one SQL statement
-_COLUMNS = "rowid, path, id, kind, type, title, scope, agent, tier, pinned, created, updated, valid_from"
+_COLUMNS = "rowid, path, id, kind, type, title, scope, agent, tier, pinned, created, updated, valid_from, session, size"
 
 
 class Searchable(Protocol):
@@ -97,6 +97,7 @@ class Streams:
     notices: list[str] = field(default_factory=list)
     meaning: bool = False  # whether vectors were searched
     windows: int = 0
+    synonyms: frozenset[str] = frozenset()  # terms that stand for words of the question
     level: Level | None = None  # what makes cosines of two languages comparable, where there are two
     lift: dict[int, float] = field(default_factory=dict)  # what the graph adds to a note, 0…1
     hidden: frozenset[int] = frozenset()  # notes that this agent may not read: no statistic counts them
@@ -187,7 +188,14 @@ def _by_words(found: Streams, query: Query, wanted: Collection[int] | None, by_n
     if query.query_syntax:
         hits = found.index.syntax_hits(query.text, wanted, POOL, found.hidden)
     else:
-        hits = found.index.text_hits(terms_of(query.text), wanted, POOL, found.hidden)
+        words = terms_of(query.text)
+        if not query.plain and found.store.config.get("recall.synonyms"):
+            from mdmem.recall.expand import expanded
+
+            added = expanded(query.text, words)
+            found.synonyms = frozenset(term for term, _ in added)
+            words = [*words, *added]
+        hits = found.index.text_hits(words, wanted, POOL, found.hidden)
     if not hits.windows and not hits.terms and found.index.catalog.value("SELECT 1 FROM windows LIMIT 1"):
         raise MdmemError("the text index cannot be read", hint="mdmem index rebuild text", code="index_damaged")
     found.terms, found.windows = hits.terms, hits.windows
@@ -240,11 +248,12 @@ def _share(found: Streams, notes: set[int]) -> None:
         term.weight * math.log(1.0 + (covered.notes - count + 0.5) / (count + 0.5))
         for term, count in zip(found.terms, covered.counts)
     ]
-    total = sum(worth)
+    # A synonym stands for a word of the question: it adds to what a note holds, not to what was asked.
+    total = sum(value for term, value in zip(found.terms, worth) if term.text not in found.synonyms)
     for candidate in found.candidates:
         candidate.matched = covered.matched.get(candidate.note, frozenset())
         if total > 0:
-            candidate.share = sum(worth[number] for number in sorted(candidate.matched)) / total
+            candidate.share = min(1.0, sum(worth[number] for number in sorted(candidate.matched)) / total)
 
 
 def owners_of(catalog: Catalog, windows: Sequence[int]) -> dict[int, int]:

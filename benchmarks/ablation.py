@@ -1,0 +1,140 @@
+"""What each step of recall is worth: taken away from what ships, added to it, and alone on the bare sum of the streams.
+
+    python benchmarks/ablation.py locomo.json zh.json en.json decisions.json [--limit 200] [--json]
+
+Each file is one that `mdmem bench recall` reads; of decision pairs all four directions are asked of a store with notes of both
+languages. Prints a table in markdown: recall@1 / recall@5 / MRR in percent. Vectors come from the bench's cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from mdmem.config import DEFAULTS
+from mdmem.recall import bench, rank, stages, streams
+from mdmem.recall.bench_data import DIRECTIONS, Dataset, load_dataset
+from mdmem.recall.query import Filters, Query
+
+# A step is a setting (its name, its value when on, when off) or a weight of the ranking (its name in rank, None: as is, off).
+SETTINGS = ("languages", "graph", "standing", "diversity", "length", "mmr", "routing", "synonyms")
+# Of these only what is gathered depends, not how it is ranked.
+GATHERED = ("languages", "graph", "synonyms")
+WEIGHTS: dict[str, dict[str, float]] = {
+    "share of the question in the note": {"SHARE": 0.0},
+    "distrust of few words": {"TRUSTED": 1e-9},
+    "phrases": {"PHRASE": 0.0},
+    "lines of whom is named": {"SAID": 0.0},
+    "dates": {"DATE": 0.0},
+    "words lent to the other language": {"FOREIGN": 0.0},
+}
+SHIPPED = {name: bool(DEFAULTS[f"recall.{name}"]) for name in SETTINGS}
+
+
+@dataclass
+class Variant:
+    """One way to rank: which settings are on, and which weights are off."""
+
+    label: str
+    settings: dict[str, bool]
+    weights: dict[str, float] = field(default_factory=dict)
+
+
+def variants() -> list[Variant]:
+    """Return what ships, what ships without or with one step, and each step alone on the bare sum."""
+    out = [Variant("as shipped", SHIPPED)]
+    out += [Variant(f"without {name}", SHIPPED, weights) for name, weights in WEIGHTS.items()]
+    out += [Variant(f"without {name}", SHIPPED | {name: False}) for name in SETTINGS if SHIPPED[name]]
+    out += [Variant(f"with {name}", SHIPPED | {name: True}) for name in SETTINGS if not SHIPPED[name]]
+    nothing = dict.fromkeys(SETTINGS, False)
+    off = {key: value for weights in WEIGHTS.values() for key, value in weights.items()}
+    out.append(Variant("bare sum", nothing, off))
+    for name, weights in WEIGHTS.items():
+        out.append(Variant(f"only {name}", nothing, {key: value for key, value in off.items() if key not in weights}))
+    return out + [Variant(f"only {name}", nothing | {name: True}, off) for name in SETTINGS]
+
+
+def parts(path: Path) -> list[Dataset]:
+    """Return the datasets of a file."""
+    first = load_dataset(path)
+    return [load_dataset(path, one, mixed=True) for one in DIRECTIONS] if first.format == "decisions" else [first]
+
+
+@contextmanager
+def weighed(changes: dict[str, float]) -> Iterator[None]:
+    """Set weights of the ranking for a while."""
+    before = {name: getattr(rank, name) for name in changes}
+    for name, value in changes.items():
+        setattr(rank, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(rank, name, value)
+
+
+def measure(data: Dataset, ways: list[Variant], limit: int) -> list[list[int]]:
+    """Return for each variant the place of the best evidence for each question, 0: not returned."""
+    out: list[list[int]] = [[] for _ in ways]
+    with bench._store(data.docs, data.newest()) as (store, paths):
+        vector_of = bench._fill(store, True, None)
+        for question in data.questions[: limit or None]:
+            scopes = (f"user:{question.group}",) if question.group else None
+            query = Query(question.text, limit=bench.DEPTH, decay=False, filters=Filters(scopes=scopes, kinds=bench.KINDS))
+            gathered: dict[Any, streams.Streams] = {}
+            for places, way in zip(out, ways, strict=True):
+                store.config.values.update({f"recall.{name}": value for name, value in way.settings.items()})
+                key = tuple(way.settings[name] for name in GATHERED)
+                if key not in gathered:
+                    gathered[key] = streams.gather(store, query, vector_of(question.text))
+                found = [gathered[key]]
+                on = stages.switches(store.config, query)
+                usual = rank.Settings("minmax", float(DEFAULTS["recall.bm25_weight"]), None)
+                settings, _ = stages.routed(query, usual, on, found)
+                with weighed(way.weights):
+                    ranked = stages.reordered(rank.rank(found, query, settings, store.clock.now()), query, on, [])
+                ids = [paths[one.candidate.row["path"]] for one in ranked if one.candidate.row is not None]
+                places.append(next((place for place, one in enumerate(ids, 1) if one in question.evidence), 0))
+    return out
+
+
+def figures(places: list[int]) -> dict[str, float]:
+    """Return recall@1, recall@5 and MRR in percent."""
+    found = bench.Measured("", "", places, [], 0)
+    return {"recall@1": round(found.at(1), 1), "recall@5": round(found.at(5), 1), "mrr": round(found.mrr, 1)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--limit", type=int, default=0, help="only the first questions of each file")
+    parser.add_argument("--json", action="store_true")
+    chosen = parser.parse_args()
+    ways = variants()
+    table: dict[str, list[dict[str, float]]] = {}
+    for path in chosen.files:
+        places: list[list[int]] = [[] for _ in ways]
+        for data in parts(path):
+            for whole, part in zip(places, measure(data, ways, chosen.limit), strict=True):
+                whole += part
+        table[path.stem] = [figures(one) for one in places]
+        print(f"measured {path.stem}: {len(places[0])} questions", file=sys.stderr)
+    if chosen.json:
+        print(json.dumps({name: dict(zip([way.label for way in ways], rows)) for name, rows in table.items()}, indent=1))
+        return
+    print("| step | " + " | ".join(table) + " |\n|---|" + "---|" * len(table))
+    for number, way in enumerate(ways):
+        cells = ["{recall@1} / {recall@5} / {mrr}".format(**rows[number]) for rows in table.values()]
+        print(f"| {way.label} | " + " | ".join(cells) + " |")
+
+
+if __name__ == "__main__":
+    main()
