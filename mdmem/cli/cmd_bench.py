@@ -9,6 +9,7 @@ import click
 from mdmem.cli.opening import examples, open_store
 from mdmem.cli.output import emit, json_option, say
 from mdmem.cli.progress import progress
+from mdmem.errors import UsageError
 
 SYSTEMS = ("hybrid", "minmax", "rrf", "bm25", "keyword", "dense", "semantic", "grep")
 
@@ -66,29 +67,42 @@ def recall(
     default=("hybrid", "bm25", "dense"),
     help="May be given again.",
 )
+@click.option("--with", "settings", multiple=True, metavar="NAME=VALUE", help="Also hybrid with this recall setting.")
 @json_option
 @click.pass_context
-@examples("mdmem bench self", "mdmem bench self --system hybrid --system rrf --json")
-def own(ctx: click.Context, systems: tuple[str, ...], as_json: bool) -> None:
+@examples(
+    "mdmem bench self",
+    "mdmem bench self --system hybrid --system rrf --json",
+    "mdmem bench self --system hybrid --with recall.mmr=on --with recall.bm25_weight=0.6",
+)
+def own(ctx: click.Context, systems: tuple[str, ...], settings: tuple[str, ...], as_json: bool) -> None:
     """Ask your own store for its notes by their titles and summaries.
 
     The words stand in the notes, so the figures are high: they are for comparing settings.
     """
+    from mdmem.config import DEFAULTS
     from mdmem.recall.bench import measure_own
 
+    changed = []
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals or name not in DEFAULTS or name.split(".")[0] not in ("recall", "rerank"):
+            raise UsageError(f"--with cannot be {setting!r}", why="it names a setting of recall", hint="--with recall.mmr=on")
+        changed.append((name, value))
     store = open_store(ctx)
     with progress("Measuring") as tell:
-        found = measure_own(store, tuple(dict.fromkeys(systems)), tell)
+        found = measure_own(store, tuple(dict.fromkeys(systems)), tell, changed)
     rows = [one.as_dict() for one in found]
     emit(rows[0] if len(rows) == 1 else rows, as_json, lambda: _table(rows))
 
 
 def _table(rows: list[dict[str, object]]) -> None:
     names = ("recall@1", "recall@5", "recall@10", "mrr", "p50_ms", "p95_ms")
-    before = None
+    before, wide = None, 9
     for row in rows:
         if row["file"] != before:
             before = row["file"]
             say(f"{before}: {row['questions']} questions, {row['docs']} documents")
-            say("system   " + "".join(f"{name:>11}" for name in names))
-        say(f"{row['system']!s:9}" + "".join(f"{row[name]!s:>11}" for name in names))
+            wide = max(9, *(len(str(other["system"])) + 1 for other in rows))
+            say("system".ljust(wide) + "".join(f"{name:>11}" for name in names))
+        say(str(row["system"]).ljust(wide) + "".join(f"{row[name]!s:>11}" for name in names))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdmem.clock import FixedClock, stamp
-from mdmem.config import Config, load_config
+from mdmem.config import Config, coerce, load_config
 from mdmem.errors import MdmemError
 from mdmem.identity import Identity
 from mdmem.locate import GitPlace, Location
@@ -307,18 +307,28 @@ def own_questions(store: Store, most: int = 200) -> tuple[list[Question], dict[s
     return questions, {row["path"]: row["path"] for row in found}
 
 
-def measure_own(store: Store, systems: Sequence[str], tell: Tell | None = None) -> list[Measured]:
-    """Return one result for each system, asked of the user's own store with titles and summaries as questions."""
+def measure_own(
+    store: Store, systems: Sequence[str], tell: Tell | None = None, settings: Sequence[tuple[str, Any]] = ()
+) -> list[Measured]:
+    """Return one result for each system, asked of the user's own store with titles and summaries as questions; then one of
+    `hybrid` for each of `settings` (name, value), which is in force for that one alone. Raises UsageError."""
     questions, paths = own_questions(store)
     asking = _Asking(store, paths, [], lambda text: None, decay=True)
+    ways: list[tuple[str, str, dict[str, Any]]] = [(system, system, {}) for system in systems]
+    ways += [("hybrid", f"hybrid {name}={value}", {name: coerce(name, value)}) for name, value in settings]
+    before = dict(store.config.values)
     out = []
-    for system in systems:
-        result = Measured(str(store.root), system, [], [], len(paths))
-        for question in questions:
-            began = time.perf_counter()
-            result.ranks.append(asking.rank(system, question))
-            result.seconds.append(time.perf_counter() - began)
-            if tell is not None:
-                tell(len(result.ranks), len(questions), system)
+    for system, label, changed in ways:
+        result = Measured(str(store.root), label, [], [], len(paths))
+        store.config.values.update(changed)
+        try:
+            for question in questions:
+                began = time.perf_counter()
+                result.ranks.append(asking.rank(system, question))
+                result.seconds.append(time.perf_counter() - began)
+                if tell is not None:
+                    tell(len(result.ranks), len(questions), label)
+        finally:
+            store.config.values = dict(before)
         out.append(result)
     return out

@@ -130,3 +130,33 @@ def test_a_group_sees_its_own_documents_only(tmp_path: Path, decay: bool) -> Non
 def test_nothing_of_the_user_is_touched(tmp_path: Path, own_home: Path) -> None:
     measure(load_dataset(write(tmp_path / "p.json", PLAIN)), ("bm25",))
     assert [path for path in own_home.rglob("*") if path.is_file()] == [own_home / ".gitconfig"]
+
+
+def test_bench_self_compares_settings_and_leaves_them_as_they_were(
+    tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from click.testing import CliRunner
+
+    from mdmem.cli.main import group
+    from mdmem.setup import init
+    from mdmem.store import Store
+
+    monkeypatch.setattr("mdmem.setup._driver", lambda *_: None)
+    monkeypatch.setenv("MDMEM_EMBEDDING_BACKEND", "none")
+    init(tmp_path / "store")
+    store = Store.open(tmp_path / "store", need="write")
+    for name in ("heron", "kestrel", "owl"):
+        store.folder.create(f"memories/{name}.md", f"---\nkind: memory\ntitle: The {name}\n---\n{name} text\n".encode())
+    monkeypatch.chdir(tmp_path / "store")
+    done = CliRunner().invoke(
+        group, ["bench", "self", "--system", "keyword", "--with", "recall.length=on", "--with", "recall.mmr=on", "--json"]
+    )
+    rows = json.loads(done.stdout)
+    assert [row["system"] for row in rows] == ["keyword", "hybrid recall.length=on", "hybrid recall.mmr=on"]
+    assert {row["recall@1"] for row in rows} == {100.0} and {row["questions"] for row in rows} == {3}
+    from mdmem.recall.bench import measure_own
+
+    measure_own(store, ("keyword",), settings=[("recall.length", "on")])
+    assert store.config.get("recall.length") is False
+    for wrong in ("recall.mmr", "recall.none=1", "llm.command=rm", "recall.mmr=maybe"):
+        assert CliRunner().invoke(group, ["bench", "self", "--with", wrong]).exit_code != 0
