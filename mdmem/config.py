@@ -34,6 +34,8 @@ DEFAULTS: dict[str, Any] = {
     "recall.mmr": False,
     "recall.routing": False,
     "recall.synonyms": False,
+    "lifecycle.decay": "weibull",
+    "lifecycle.half_life": "30d",
     "rerank.backend": "off",
     "rerank.path": "",
     "rerank.base_url": "",
@@ -78,6 +80,8 @@ DEFAULTS: dict[str, Any] = {
 CHOICES: dict[str, str] = {
     "recall.fusion": "minmax|rrf",
     "recall.decay_window": "off|none|[1-9][0-9]*(h|d|w|mo|y)",
+    "lifecycle.decay": "weibull|exponential",
+    "lifecycle.half_life": "[1-9][0-9]*(h|d|w|mo|y)",
     "rerank.backend": "off|none|onnx|http",
     "index.engine": "whoosh|tantivy|milvus",
     "index.share": "others|all",

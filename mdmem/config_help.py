@@ -19,6 +19,8 @@ MEANING: dict[str, str] = {
     "recall.mmr": "Whether notes that say the same as a better one give way to others.",
     "recall.routing": "Whether names of code and questions for the newest are weighed in their own way.",
     "recall.synonyms": "Whether words that mean the same are searched too (synonyms.txt beside your configuration).",
+    "lifecycle.decay": "How a memory's strength falls: weibull (by tier) or exponential.",
+    "lifecycle.half_life": "The time in which an unused memory of no importance loses half of its strength.",
     "rerank.backend": "A cross-encoder's second look: off, onnx (a model folder) or http (a /rerank endpoint).",
     "rerank.path": "Folder of the cross-encoder: model.onnx and tokenizer.json.",
     "rerank.base_url": "Address below which the /rerank endpoint lies.",

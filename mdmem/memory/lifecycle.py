@@ -45,19 +45,28 @@ class Facts:
         return self.pinned or self.kind in LASTING_KINDS or self.type in LASTING_TYPES
 
 
-def half_life(facts: Facts, base: float = HALF_LIFE) -> float:
+@dataclass(frozen=True)
+class Curve:
+    """How strength falls: `weibull` with β by tier, or `exponential` (β = 1), and the half-life in days to start from."""
+
+    shape: str = "weibull"
+    half_life: float = HALF_LIFE
+
+
+def half_life(facts: Facts, curve: Curve | None = None) -> float:
     """Return λ in days: base·exp(1.5·importance), longer by 0.5·ln(1 + recent use), at most LONGEST times."""
-    grown = base * math.exp(1.5 * min(1.0, max(0.0, facts.importance)))
+    grown = (curve or Curve()).half_life * math.exp(1.5 * min(1.0, max(0.0, facts.importance)))
     recent = facts.used * 2.0 ** (-max(0.0, facts.rested) / FORGETS_USE)
     return min(LONGEST, 1.0 + 0.5 * math.log1p(recent)) * grown
 
 
-def strength(facts: Facts, shape: str = "weibull") -> float:
-    """Return what age has left of a note, 1 to 0: exp(−ln2·(t/λ)^β), β by tier; shape `exponential`: β = 1."""
+def strength(facts: Facts, curve: Curve | None = None) -> float:
+    """Return what age has left of a note, 1 to 0: exp(−ln2·(t/λ)^β)."""
     if facts.lasting:
         return 1.0
-    beta = BETA.get(facts.tier, 1.0) if shape == "weibull" else 1.0
-    return math.exp(-math.log(2) * min(1e6, (max(0.0, facts.age) / half_life(facts)) ** beta))
+    curve = curve or Curve()
+    beta = BETA.get(facts.tier, 1.0) if curve.shape == "weibull" else 1.0
+    return math.exp(-math.log(2) * min(1e6, (max(0.0, facts.age) / half_life(facts, curve)) ** beta))
 
 
 def frequency(facts: Facts) -> float:
@@ -66,14 +75,14 @@ def frequency(facts: Facts) -> float:
     return often * (0.5 + 0.5 * math.exp(-max(0.0, facts.rested) / FORGETS_USE)) if facts.used > 1 else often
 
 
-def score(facts: Facts, shape: str = "weibull") -> float:
+def score(facts: Facts, curve: Curve | None = None) -> float:
     """Return 0.4·strength + 0.3·frequency + 0.3·importance·confidence."""
-    return 0.4 * strength(facts, shape) + 0.3 * frequency(facts) + 0.3 * facts.importance * facts.confidence
+    return 0.4 * strength(facts, curve) + 0.3 * frequency(facts) + 0.3 * facts.importance * facts.confidence
 
 
-def tier_of(facts: Facts) -> str:
+def tier_of(facts: Facts, curve: Curve | None = None) -> str:
     """Return the tier that a note's facts call for, seen from the one it has: one step up or down at most."""
-    worth = score(facts)
+    worth = score(facts, curve)
     if facts.tier == PERIPHERAL:
         return WORKING if facts.used >= RISE_USE and worth >= RISE_SCORE else PERIPHERAL
     if facts.tier == CORE:
@@ -84,12 +93,12 @@ def tier_of(facts: Facts) -> str:
     return PERIPHERAL if worth < FALL_SCORE or fading else WORKING
 
 
-def retier(known: Sequence[tuple[str, Facts]], most: int = CORE_AT_MOST) -> dict[str, str]:
+def retier(known: Sequence[tuple[str, Facts]], most: int = CORE_AT_MOST, curve: Curve | None = None) -> dict[str, str]:
     """Return {key: new tier} of what changes. At most `most` are core: beyond it the pinned stay, then the best by score."""
-    wanted = {key: tier_of(facts) for key, facts in known}
+    wanted = {key: tier_of(facts, curve) for key, facts in known}
     facts_of = dict(known)
     core = [key for key, tier in wanted.items() if tier == CORE]
-    core.sort(key=lambda key: (not facts_of[key].pinned, -score(replace(facts_of[key], tier=CORE)), key))
+    core.sort(key=lambda key: (not facts_of[key].pinned, -score(replace(facts_of[key], tier=CORE), curve), key))
     for key in core[most:]:
         if not facts_of[key].pinned:
             wanted[key] = WORKING

@@ -57,9 +57,12 @@ def prune(store: Store, tier: str = "", older_than: str = "", dry_run: bool = Fa
     store.index.refresh(embed_budget_s=0.0)
     found = [row for row in rows(store, Filters(kinds=("memory",), statuses=("active",), retired=True)) if row["folder"] == ""]
     use = use_of(store)
+    curve = lifecycle.Curve(
+        str(store.config.get("lifecycle.decay")), seconds(str(store.config.get("lifecycle.half_life"))) / DAY
+    )
     known = {row["path"]: _facts(store, row, use, now) for row in found}
     out = Pruned(looked_at=len(found))
-    contradicted = _contradicted(store, {row["path"]: row for row in found}, known)
+    contradicted = _contradicted(store, {row["path"]: row for row in found}, known, curve)
     changes: dict[str, dict[str, Any]] = {}
     for row in found:
         facts = known[row["path"]]
@@ -68,18 +71,18 @@ def prune(store: Store, tier: str = "", older_than: str = "", dry_run: bool = Fa
             continue
         if limit is not None and (changed is None or changed > limit):
             continue
-        why = _why(row, facts, contradicted, now)
+        why = _why(row, facts, contradicted, now, curve)
         if why:
             one = {name: row[name] or "" for name in _COLUMNS}
-            out.archived.append(one | {"tier": facts.tier, "score": round(lifecycle.score(facts), 4)} | why)
+            out.archived.append(one | {"tier": facts.tier, "score": round(lifecycle.score(facts, curve), 4)} | why)
             changes[row["path"]] = {"status": "archived"}
     order = {"expired": 0, "faded": 1, "contradicted": 2}
     out.archived.sort(key=lambda row: (order[row["reason"]], row["score"], row["path"]))
     if retier:
         staying = [(path, facts) for path, facts in known.items() if path not in changes]
-        for path, new in sorted(lifecycle.retier(staying).items()):
+        for path, new in sorted(lifecycle.retier(staying, curve=curve).items()):
             out.tiers.append(
-                {"path": path, "from": known[path].tier, "to": new, "score": round(lifecycle.score(known[path]), 4)}
+                {"path": path, "from": known[path].tier, "to": new, "score": round(lifecycle.score(known[path], curve), 4)}
             )
             changes[path] = {"tier": new}
     if changes and not dry_run:
@@ -87,11 +90,13 @@ def prune(store: Store, tier: str = "", older_than: str = "", dry_run: bool = Fa
     return out
 
 
-def _why(row: Any, facts: lifecycle.Facts, contradicted: dict[str, str], now: datetime) -> dict[str, str]:
+def _why(
+    row: Any, facts: lifecycle.Facts, contradicted: dict[str, str], now: datetime, curve: lifecycle.Curve
+) -> dict[str, str]:
     expires = read_stamp(row["expires"] or "")
     if expires is not None and expires <= now:
         return {"reason": "expired", "why": f"expired {row['expires'][:10]}"}
-    worth = lifecycle.score(facts)
+    worth = lifecycle.score(facts, curve)
     if not facts.lasting and worth < FADED:
         return {"reason": "faded", "why": f"score {worth:.2f}, {facts.age:.0f} days old, used {facts.used} times"}
     other = contradicted.get(row["path"])
@@ -127,7 +132,9 @@ def _confidence(row: Any) -> float:
         return lifecycle.DEFAULT_CONFIDENCE
 
 
-def _contradicted(store: Store, found: dict[str, Any], known: dict[str, lifecycle.Facts]) -> dict[str, str]:
+def _contradicted(
+    store: Store, found: dict[str, Any], known: dict[str, lifecycle.Facts], curve: lifecycle.Curve
+) -> dict[str, str]:
     """Return {path: the newer active note that contradicts it and scores more}."""
     edges = store.index.catalog.rows(
         "SELECT a.path AS src, b.path AS dst FROM edges e JOIN notes a ON a.rowid = e.src JOIN notes b ON b.rowid = e.dst "
@@ -139,7 +146,7 @@ def _contradicted(store: Store, found: dict[str, Any], known: dict[str, lifecycl
             if old not in found or new not in found:
                 continue
             later = (found[new]["updated"] or "") > (found[old]["updated"] or "")
-            if later and lifecycle.score(known[new]) > lifecycle.score(known[old]):
+            if later and lifecycle.score(known[new], curve) > lifecycle.score(known[old], curve):
                 out[old] = found[new]["id"] or new
     return out
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from mdmem.memory.lifecycle import CORE, LONGEST, PERIPHERAL, WORKING, Facts, half_life, retier, score, strength, tier_of
+from mdmem.memory.lifecycle import CORE, LONGEST, PERIPHERAL, WORKING, Curve, Facts, half_life, retier, score, strength, tier_of
 
 EVENT = Facts(age=0.0, type="event")
 
@@ -24,7 +24,7 @@ def test_beta_bends_the_curve_by_tier() -> None:
     early = [strength(replace(EVENT, tier=tier, age=ages[1])) for tier in (CORE, WORKING, PERIPHERAL)]
     assert late == sorted(late, reverse=True)
     assert early == sorted(early)
-    assert strength(replace(EVENT, tier=CORE, age=ages[0]), "exponential") == pytest.approx(0.125)
+    assert strength(replace(EVENT, tier=CORE, age=ages[0]), Curve("exponential")) == pytest.approx(0.125)
 
 
 def test_importance_and_use_lengthen_the_half_life_up_to_a_limit() -> None:

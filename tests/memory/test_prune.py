@@ -186,3 +186,13 @@ def test_a_recall_inside_a_session_notes_what_it_showed_without_a_commit(store: 
     os.utime(store.common_state_dir / "given" / "s9", (1, 1))
     usage.settle(store, [])
     assert usage._given(str(store.common_state_dir), "s9") == []
+
+
+def test_the_settings_shape_the_curve(store: Store, keep: Keep) -> None:
+    keep("old", 200, importance="0.1", confidence="0.5")
+    before = prune(store, dry_run=True).archived[0]["score"]
+    store.config.values["lifecycle.half_life"] = "2y"
+    assert prune(store, dry_run=True).archived == []
+    store.config.values |= {"lifecycle.half_life": "30d", "lifecycle.decay": "exponential"}
+    keep("peripheral", 200, importance="0.1", confidence="0.5", tier="peripheral")
+    assert {row["score"] for row in prune(store, dry_run=True).archived} == {before}
