@@ -41,6 +41,10 @@ class Memory:
     apart: bool = False
 
 
+# What was decided → the word for it that a caller of `remember --json` can count on.
+ACTIONS = {"merged": "updated", "contradicts": "conflicting"}
+
+
 @dataclass
 class Remembered:
     """The outcome: `action` is created, unchanged, updated, merged, superseded (it replaces older ones) or contradicts.
@@ -59,14 +63,17 @@ class Remembered:
     review: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON form: {id, path, action, committed, related} and, where there is one, the reason."""
+        """Return the JSON form: {id, path, action, committed, related} and what else there is to say. `action` is one of
+        created, unchanged, updated, superseded, conflicting and skipped; `decision` says it more closely."""
         out: dict[str, Any] = {
             "id": self.id,
             "path": self.path,
-            "action": self.action,
+            "action": ACTIONS.get(self.action, self.action),
             "committed": self.committed,
             "related": self.related,
         }
+        if self.action in ACTIONS:
+            out["decision"] = self.action
         for name in ("reason", "redacted", "why", "decided", "review"):
             if getattr(self, name):
                 out[name] = getattr(self, name)

@@ -100,6 +100,8 @@ def test_a_bare_contradiction_keeps_both_for_review(store: Store) -> None:
     old = keep(store, "Mocks are allowed in integration tests", "preference")
     new = keep(store, "Mocks are not allowed in integration tests", "preference")
     assert new.action == "contradicts" and new.review == [old.id]
+    said = new.as_dict()
+    assert (said["action"], said["decision"]) == ("conflicting", "contradicts")
     assert store.folder.read(old.path).status == ""
     assert store.folder.read(new.path).words("contradicts") == [old.id]
     (pair,) = doubts(store)
