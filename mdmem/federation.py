@@ -107,7 +107,7 @@ def ask(store: Store, query: Query, names: tuple[str, ...] = (), only: bool = Fa
     store is asked."""
     from mdmem.warm.recalling import recall_warm
 
-    asked = [("", store)] if only and not names else searched(store, names)
+    asked = [("", store)] if (only or store.alone) and not names else searched(store, names)
     if not asked:
         raise NotFound("none of these stores can be searched", why="; ".join(store.notices[-3:]), hint="mdmem config list")
     found = recall_warm(asked[0][1], query) if len(asked) == 1 and not asked[0][0] else None

@@ -33,6 +33,9 @@ def is_private(scope: str) -> bool:
 class Store:
     """An opened store. Opening reads two small files and starts no process."""
 
+    # It was named outright, so no other store of the user's is searched beside it.
+    alone = False
+
     def __init__(self, location: Location, config: Config, clock: Clock, cwd: Path) -> None:
         self.location = location
         self.config = config

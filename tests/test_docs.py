@@ -20,3 +20,10 @@ def test_generated_pages_are_current() -> None:
 def test_each_setting_is_explained() -> None:
     assert list(MEANING) == list(DEFAULTS)
     assert set(DEFAULTS) >= SHARED
+
+
+def test_every_page_is_reached_from_the_index() -> None:
+    index = (ROOT / "docs/README.md").read_text("utf-8")
+    for page in (ROOT / "docs").rglob("*.md"):
+        name = page.relative_to(ROOT / "docs").as_posix()
+        assert name == "README.md" or f"({name})" in index, f"docs/README.md does not name {name}"

@@ -36,6 +36,7 @@ class Memory:
 
         if self._store is None or not self._store.trusted:
             self._store = Store.open(self.directory)
+            self._store.alone = self.directory is not None
         return self._store
 
     def call(self, name: str, given: dict[str, Any]) -> dict[str, Any]:

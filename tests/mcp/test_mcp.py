@@ -8,7 +8,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +142,23 @@ def test_without_a_store_each_call_says_what_to_do(tmp_path: Path) -> None:
     text, wrong = client.tool("memory_search", query="x")
     assert wrong and "mdmem" in text
     assert client.close() == 0
+
+
+def test_a_store_that_is_named_outright_is_searched_alone(
+    make_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mdmem.mcp.server import Memory as Answers
+    from mdmem.memory.remember import Memory, remember
+
+    team, own = make_store("team"), make_store("own")
+    remember(own, Memory("fact", "The printer in Lyon needs darkness 15."))
+    config = Path(os.environ["XDG_CONFIG_HOME"]) / "mdmem/config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(f'[[stores]]\nname = "own"\npath = "{own.root}"\n')
+    for directory, found in ((str(team.root), False), (None, True)):
+        monkeypatch.chdir(team.root)
+        answer = Answers(directory).call("memory_search", {"query": "printer in Lyon", "mode": "keyword"})
+        assert ("darkness 15" in answer["content"][0]["text"]) is found
 
 
 def test_an_untrusted_store_is_read_and_not_written(store: Store) -> None:
