@@ -268,3 +268,26 @@ def test_the_mcp_server_asks_it_and_searches_nothing_itself(tmp_path: Path, monk
     monkeypatch.setattr(recall, "recall", itself)
     answer = Memory(str(store)).call("memory_search", {"query": "printers in Rome"})
     assert "two printers" in answer["content"][0]["text"] and not answer["isError"]
+
+
+def test_a_prompt_is_answered_from_the_users_other_stores_too(tmp_path: Path) -> None:
+    from mdmem.warm.answers import Answers
+
+    here, own, strange = (
+        make_store(tmp_path / name, trusted=name != "strange", store_id=f"st-{name}") for name in ("here", "own", "strange")
+    )
+    for root in (here, own, strange):
+        text = f"The label printer of {root.name} needs darkness 15."
+        add_note(root, "memories/printer.md", text, type="fact", title="Printer")
+        index(root)
+    request = {"op": "prompt", "root": str(here), "agent": "tester", "device": "laptop", "scope": "", "source": "user"}
+    request |= {"prompt": "which darkness does the label printer need? password=Tr0ub4dor3", "inject": True, "budget": 900}
+    others = [{"name": root.name, "root": str(root)} for root in (own, strange, tmp_path / "gone")]
+    answer = Answers().answer({**request, "others": others})
+    assert "printer of here" in answer["text"] and "own:memories/printer.md" in answer["text"]
+    assert "strange" not in answer["text"]
+    # The spool's part of the prompt comes back redacted.
+    assert answer["kept"] == "which darkness does the label printer need? password=[redacted:password]"
+    for quiet in ({"prompt": "thanks a lot"}, {"inject": False}):
+        assert set(Answers().answer({**request, **quiet})) == {"kept"}
+    assert Answers().answer({**request, "source": "system"}) == {"kept": ""}
