@@ -3,6 +3,25 @@
 import sys
 
 
+_CALLED_BY_PROGRAMS = {
+    "hook": """Usage: mdmem hook EVENT < PAYLOAD
+
+  Called by Claude Code at its events; `mdmem install claude-code` sets it up. Reads one JSON object on stdin, prints one or
+  nothing, and exits 0 whatever happens.
+
+  Examples:
+    mdmem install claude-code
+    echo '{"session_id": "demo", "cwd": "'$PWD'", "source": "startup"}' | mdmem hook SessionStart""",
+    "merge-driver": """Usage: mdmem merge-driver BASE OURS THEIRS MARKER-SIZE PATH
+
+  Called by git when both sides changed a note; `mdmem init` and `mdmem clone` set it up. Writes the merged note to OURS.
+
+  Examples:
+    git config merge.mdmem.driver
+    mdmem merge-driver base.md ours.md theirs.md 7 memories/note.md""",
+}
+
+
 def main() -> int:
     """Run the command in sys.argv; returns the process exit code."""
     args = sys.argv[1:]
@@ -11,6 +30,9 @@ def main() -> int:
         from mdmem import __version__
 
         print(f"mdmem {__version__}")
+        return 0
+    if first in _CALLED_BY_PROGRAMS and args[1:2] in (["--help"], ["-h"]):
+        print(_CALLED_BY_PROGRAMS[first])
         return 0
     if first == "hook":
         from mdmem.hooks.entry import run_hook

@@ -115,6 +115,12 @@ def test_usage_errors_exit_with_2() -> None:
         assert run(*args).returncode == 2
 
 
+def test_commands_that_programs_call_explain_themselves_too() -> None:
+    for name in ("hook", "merge-driver"):
+        done = run(name, "--help")
+        assert done.returncode == 0 and "Examples:" in done.stdout and done.stdout.count("mdmem ") >= 3
+
+
 def test_a_command_that_is_misspelt_is_answered_with_the_right_name() -> None:
     done = run("remembr", "x")
     assert done.returncode == 2 and "Did you mean remember" in done.stderr
