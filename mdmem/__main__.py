@@ -2,7 +2,6 @@
 
 import sys
 
-
 _CALLED_BY_PROGRAMS = {
     "hook": """Usage: mdmem hook EVENT < PAYLOAD
 
