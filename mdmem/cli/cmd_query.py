@@ -105,10 +105,9 @@ STATISTICS = {
 @examples("mdmem stats", "mdmem stats --json")
 def stats(ctx: click.Context, as_json: bool) -> None:
     """Show the usual figures: kinds, types, scopes, agents, tags, months, relations."""
-    from mdmem.recall.sql import query
+    from mdmem.recall.sql import queries
 
-    store = open_store(ctx)
-    found = {name: query(store, statement) for name, statement in STATISTICS.items()}
+    found = dict(zip(STATISTICS, queries(open_store(ctx), list(STATISTICS.values()))))
 
     def human() -> None:
         for name, answer in found.items():

@@ -10,7 +10,7 @@ import json
 import re
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -107,12 +107,16 @@ class Answer:
 
 def query(store: Store, statement: str, seconds: float = SECONDS) -> Answer:
     """Return the answer to one SELECT. Raises UsageError with SQLite's words, NotAllowed, or MdmemError at the time limit."""
-    if len(statement) > MAX_STATEMENT:
+    return queries(store, [statement], seconds)[0]
+
+
+def queries(store: Store, statements: Sequence[str], seconds: float = SECONDS) -> list[Answer]:
+    """Return the answer to each SELECT; the tables are made once for all of them, and the time is that of all."""
+    if any(len(statement) > MAX_STATEMENT for statement in statements):
         raise UsageError(f"the query is longer than {MAX_STATEMENT:,} characters")
     store.index.refresh()
     chosen = allowed(store, Filters(retired=True))
     notes = set(chosen) if chosen is not None else {row["rowid"] for row in store.index.catalog.rows("SELECT rowid FROM notes")}
-    text = with_note(statement)
     path = store.index.catalog.path
     connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, isolation_level=None)
     deadline = time.monotonic() + seconds
@@ -124,17 +128,14 @@ def query(store: Store, statement: str, seconds: float = SECONDS) -> Answer:
         return 1 if late else 0
 
     try:
-        _prepare(connection, store, notes, statement)
+        _prepare(connection, store, notes, " ".join(statements))
         _functions(connection, store, notes)
         connection.set_progress_handler(look, _STEPS)
         connection.set_authorizer(_authorizer)
         if hasattr(connection, "setlimit"):
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
             connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-        cursor = connection.execute(text)
-        if cursor.description is None:
-            raise NotAllowed("only a SELECT can be asked", hint='mdmem query "SELECT title FROM notes LIMIT 5"')
-        return _fetched(cursor)
+        return [_fetched(connection.execute(with_note(statement))) for statement in statements]
     except MemoryError as error:
         hint = "narrow it, or sort fewer columns"
         raise MdmemError("the query needs too much memory", hint=hint, code="too_large") from error
@@ -145,6 +146,8 @@ def query(store: Store, statement: str, seconds: float = SECONDS) -> Answer:
 
 
 def _fetched(cursor: sqlite3.Cursor) -> Answer:
+    if cursor.description is None:
+        raise NotAllowed("only a SELECT can be asked", hint='mdmem query "SELECT title FROM notes LIMIT 5"')
     columns = [column[0] for column in cursor.description]
     found: list[tuple[Any, ...]] = []
     size = 0

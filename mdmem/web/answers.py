@@ -56,9 +56,9 @@ def _reference(given: Given) -> str:
 def overview(store: Store, given: Given) -> dict[str, Any]:
     """Return {status, figures}: the figures of `mdmem status`, counts by field, and new notes by day."""
     from mdmem.memory.overview import overview as status
-    from mdmem.recall.sql import query
+    from mdmem.recall.sql import queries
 
-    figures = {name: query(store, statement).as_dicts() for name, statement in FIGURES.items()}
+    figures = {name: answer.as_dicts() for name, answer in zip(FIGURES, queries(store, list(FIGURES.values())))}
     return {"status": status(store), "figures": figures}
 
 
