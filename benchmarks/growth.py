@@ -69,11 +69,15 @@ def grow(root: Path, first: int, last: int) -> None:
 def build(base: Path, label: str, commits: int) -> Path:
     """Make a store of so many commits, all of them at its remote."""
     from mdmem.cli.main import run
+    from mdmem.repo.git import Git
+    from mdmem.repo.maintenance import _mark
 
     subprocess.run(["git", "init", "-q", "--bare", str(base / f"{label}.git")], check=True)
     root = base / label
     assert run(["clone", str(base / f"{label}.git"), str(root), "--json"]) == 0
     grow(root, 0, commits)
+    _mark(Git(root)).parent.mkdir(parents=True, exist_ok=True)
+    _mark(Git(root)).touch()  # this sync is not to start the packing
     assert run(["-C", str(root), "sync", "--json"]) == 0
     assert run(["-C", str(root), "recall", "port", "--keyword", "--json"]) == 0
     return root
