@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from mdmem.errors import ConflictFound, MdmemError, NotFound, Refused
@@ -207,6 +207,9 @@ def _memory(placing: Placing, note: Note, type_: str, scope: str) -> None:
             placing.out.unchanged += 1
             return
     memory.extra = {k: v for k, v in note.doc.fields.items() if k not in _RENDERED}
+    stem = PurePosixPath(note.path).stem
+    if not note.id and names.slug(stem) not in (names.slug(title), *map(names.slug, note.aliases)):
+        memory.extra["aliases"] = sorted({*note.aliases, stem})  # links by the file's old name still lead here
     data = note.data if note.id else render(placing.store, memory, identity)
     placing.put(names.memory_path(title, identity), data, identity, local)
 

@@ -50,3 +50,20 @@ def test_one_file_with_a_type(store: Store, tmp_path: Path) -> None:
     done = import_markdown(store, path, type_="decision")
     note = store.folder.read(done.paths[0])
     assert (note.kind, note.type, note.title) == ("memory", "decision", "Ship on Thursdays")
+
+
+def test_links_of_a_vault_lead_to_the_same_notes_after_the_import(store: Store, tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    (vault / ".obsidian").mkdir(parents=True)
+    (vault / ".obsidian" / "app.json").write_text("{}")
+    (vault / "daily").mkdir()
+    (vault / "db choice.md").write_text("---\ntype: decision\ntitle: We stay with PostgreSQL\n---\nBecause of [[Ledger]].\n")
+    (vault / "Ledger.md").write_text("---\nkind: entity\ntype: project\nrelates_to:\n  - \"[[db choice]]\"\n---\nThe ledger.\n")
+    (vault / "daily" / "2026-11-01.md").write_text("Talked about [[db choice|the database]] and [[Ledger#Plan]].\n")
+    done = import_markdown(store, vault)
+    assert (done.created, done.failed) == (3, [])
+    store.index.refresh(embed_budget_s=0.0)
+    rows = store.index.catalog.rows("SELECT n.title, e.target, m.title AS leads FROM edges e JOIN notes n ON n.rowid = e.src "
+                                    "LEFT JOIN notes m ON m.rowid = e.dst ORDER BY 1, 2")
+    assert [(row["target"].split("|")[0], row["leads"]) for row in rows if row["leads"] is None] == []
+    assert len(rows) == 4
