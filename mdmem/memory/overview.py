@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sized
 from typing import TYPE_CHECKING, Any
 
 from mdmem.errors import MdmemError, typed
@@ -22,11 +23,11 @@ def overview(store: Store) -> dict[str, Any]:
     bad = _paths(store, "bad")
     conflicted = [note.path for note, _ in conflicts.conflicted(store)]
     if bad:
-        needs.append(f"{len(bad)} notes do not parse: mdmem check")
+        needs.append(f"{_counted(bad, 'note does', 'notes do')} not parse: mdmem check")
     if conflicted:
-        needs.append(f"{len(conflicted)} notes hold two versions: mdmem conflicts")
+        needs.append(f"{_counted(conflicted, 'note holds', 'notes hold')} two versions: mdmem conflicts")
     if files := _beside(store):
-        needs.append(f"{len(files)} files stand beside their other version: mdmem conflicts")
+        needs.append(f"{_counted(files, 'file stands', 'files stand')} beside another version: mdmem conflicts")
     if not store.trusted:
         needs.append("not trusted on this machine: " + typed("mdmem", "-C", store.root, "trust"))
     return {
@@ -43,6 +44,10 @@ def overview(store: Store) -> dict[str, Any]:
         "needs": needs,
         "notices": refreshed.notices,
     }
+
+
+def _counted(things: Sized, one: str, many: str) -> str:
+    return f"{len(things)} {one if len(things) == 1 else many}"
 
 
 def _paths(store: Store, state: str) -> list[str]:
