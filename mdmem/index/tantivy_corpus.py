@@ -16,7 +16,7 @@ import tantivy
 from mdmem.index.score import Corpus, Coverage, Hit, Settings, Term, TextHits, _Part
 from mdmem.index.segment import FIELDS, MemorySegment, Postings, Row, Segment, frequencies, memory
 
-MARGIN = 200  # candidates beyond twice the limit
+MARGIN = 100  # candidates beyond the limit, or half of it: 99.6 % of the best 200 of 4,000 were among 300
 CLAUSES = 1_000  # notes that are asked for by name; of more, each candidate is looked at
 BITS = 20  # terms told apart by one float32 score
 
@@ -94,7 +94,8 @@ class TantivyCorpus(Corpus):
             return TextHits([], terms, self.count)
         names = [(number, term, b"\n%s\t" % term.text.encode("utf-8", "replace")) for number, term in used]
         found: list[tuple[float, int, int, tuple[int, ...]]] = []
-        for address, window, note, lengths in self._candidates([term for _, term in used], allowed, 2 * limit + MARGIN):
+        wanted = limit + max(limit // 2, MARGIN)
+        for address, window, note, lengths in self._candidates([term for _, term in used], allowed, wanted):
             row = self.searcher.doc(address).get_first("row")
             counted = [(number, term, _stored(row, name)) for number, term, name in names]
             score, matched = self._score(counted, lengths)
