@@ -2,7 +2,7 @@
 
     python benchmarks/all.py                                        1,000 and 10,000 notes, both languages, both engines
     python benchmarks/all.py --sizes 100000 --languages en --no-sync
-    python benchmarks/all.py --only hooks                            one part: scale, hooks, embedding or vectors
+    python benchmarks/all.py --only hooks                            one part: scale, engines, hooks, embedding or vectors
     python benchmarks/all.py --render                                write the table again from the kept results
 
 Each part is a run of one of the scripts beside this one, in a process of its own; its results are kept in
@@ -110,10 +110,12 @@ def measure(given: argparse.Namespace, results: Results, keep: Path) -> None:
 
     def put(part: str, key: str, value: Any) -> None:
         value["machine"] = machine()
+        # Read again: another part may have been measured meanwhile.
+        results.update(json.loads(keep.read_text("utf-8")) if keep.exists() else {})
         results.setdefault(part, {})[key] = value
         keep.write_text(json.dumps(results, indent=1, ensure_ascii=False, sort_keys=True) + "\n", "utf-8")
 
-    wanted = given.only or ("scale", "hooks", "embedding", "vectors")
+    wanted = given.only or ("scale", "engines", "hooks", "embedding", "vectors")
     if "scale" in wanted:
         for size in given.sizes:
             for language in given.languages:
@@ -123,6 +125,10 @@ def measure(given: argparse.Namespace, results: Results, keep: Path) -> None:
                     words += ["--runs", str(given.runs), *(["--no-sync"] if given.no_sync else [])]
                     words += ["--questions", str(given.questions)]
                     put("scale", f"{engine} {language} {size}", run("scale.py", *words))
+    if "engines" in wanted:
+        for size in given.sizes:
+            for language in given.languages:
+                put("engines", f"{language} {size}", run("engines.py", "--counts", str(size), "--language", language))
     if "hooks" in wanted:
         for size in given.sizes:
             if size <= 10_000:
@@ -162,6 +168,8 @@ def render(results: Results) -> str:
             lines += [f"### Notes in {said}, 120 words each", ""]
             lines += _scale_table(found, sizes)
     lines += _losses(scale)
+    if results.get("engines"):
+        lines += _engines(results["engines"])
     if results.get("hooks"):
         lines += ["### Hooks, whole processes over a bare start", ""]
         sizes = sorted(int(size) for size in results["hooks"])
@@ -218,6 +226,29 @@ def _losses(scale: Results) -> list[str]:
     return lines
 
 
+def _engines(found: Results) -> list[str]:
+    """Return the tables of the engines alone."""
+    lines = ["### The text engines alone, processor times", ""]
+    for language, said in LANGUAGES.items():
+        sizes = sorted(int(key.split()[1]) for key in found if key.startswith(language))
+        if not sizes:
+            continue
+        runs = {size: {run["engine"]: run for run in found[f"{language} {size}"]["runs"]} for size in sizes}
+        names = [name for name in runs[sizes[0]]["whoosh"] if name not in ("engine", "windows", "language")]
+        head = [f"{said}, passages of 120 words"]
+        for engine in ("whoosh", "tantivy"):
+            head += [f"{engine} {size:,}" for size in sizes] + (["grows"] if len(sizes) > 1 else [])
+        rows = []
+        for name in names:
+            row = [name]
+            for engine in ("whoosh", "tantivy"):
+                values = [runs[size][engine].get(name) for size in sizes]
+                row += [f"{value:,.1f}" for value in values] + ([growth(sizes, values)] if len(sizes) > 1 else [])
+            rows.append(row)
+        lines += table(head, rows)
+    return lines
+
+
 def _embedding(found: Any) -> list[str]:
     head = ["form of the model", "passages a CPU second", "of plain onnxruntime on the same batches"]
     rows = []
@@ -228,7 +259,15 @@ def _embedding(found: Any) -> list[str]:
 
 
 def _vectors(found: Any) -> list[str]:
-    head = ["vectors", "exact p50 ms", "exact p95 ms", "approximate p50 ms", "its recall@10", "its build s", "its memory MB"]
+    head = [
+        "vectors",
+        "exact p50 CPU ms",
+        "exact p95 CPU ms",
+        "approximate p50 CPU ms",
+        "its recall@10",
+        "its build s",
+        "its memory MB",
+    ]
     rows = []
     for row in found["rows"]:
         near = row.get("approximate") or {}
@@ -249,7 +288,7 @@ NEAR = {"p50_ms": 2, "recall": 3, "build_s": 0, "memory_mb": 0}
 def _machines(results: Results) -> list[str]:
     """Return one line for each machine and day that results come from."""
     seen: dict[str, None] = {}
-    for part in ("scale", "hooks", "embedding", "vectors"):
+    for part in ("scale", "engines", "hooks", "embedding", "vectors"):
         for value in results.get(part, {}).values():
             m = value["machine"]
             packages = ", ".join(f"{name} {number}" for name, number in m["packages"].items())
@@ -276,7 +315,7 @@ def main() -> int:
     parser.add_argument("--languages", type=lambda text: text.split(","), default=["en", "zh"])
     parser.add_argument("--engines", type=lambda text: text.split(","), default=["whoosh", "tantivy"])
     parser.add_argument("--vectors", choices=["none", "random", "real"], help="default: real up to 1,000 notes, random above")
-    parser.add_argument("--only", action="append", choices=["scale", "hooks", "embedding", "vectors"])
+    parser.add_argument("--only", action="append", choices=["scale", "engines", "hooks", "embedding", "vectors"])
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--no-sync", action="store_true")
@@ -286,7 +325,8 @@ def main() -> int:
     results: Results = json.loads(given.results.read_text("utf-8")) if given.results.exists() else {}
     if not given.render:
         measure(given, results, given.results)
-    put(PAGE, BEGIN, END, render(results))
+    if given.results == RESULTS:
+        put(PAGE, BEGIN, END, render(results))
     print(render(results))
     return 0
 

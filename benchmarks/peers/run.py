@@ -271,6 +271,7 @@ def main() -> int:
         finally:
             server.stdin.close()
             server.wait(10)
+    results = json.loads(table.RESULTS.read_text("utf-8")) if table.RESULTS.exists() else {}
     results["peers"] = found
     table.RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False, sort_keys=True) + "\n", "utf-8")
     text = render(found)
