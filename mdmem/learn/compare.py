@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from mdmem.learn.guards import directed, kinds, spelled
 from mdmem.learn.statement import LONGEST, Statement, shape
 
 # Shares of terms in common (Jaccard): of all terms for "the same", of the topic for "the same slot". Set on the pairs of
@@ -54,15 +55,18 @@ def compare(new: Statement, old: Statement, cosine: float | None = None, limit: 
     share = jaccard(new.terms, old.terms)
     if not numbers and not names and share >= SAME and not (new.words - old.words and old.words - new.words):
         # A word on either side that the other lacks may be all the difference: for the web, for the app.
-        if _in_turn(new) != _in_turn(old):
-            return Verdict("perhaps", "the same words, with numbers or names in other places")
+        if _in_turn(new) != _in_turn(old) or directed(new.text) != directed(old.text):
+            return Verdict("perhaps", "the same words in other places")
+        if (new.changes, new.retired) != (old.changes, old.retired):
+            return Verdict("perhaps", "the same words, of which one text says that something changed")
         return Verdict("same", "the same in other words")
     slotted = _slotted(new, old)
     if slotted is not None and (new.changes or old.changes):
         return slotted
-    if _within(old, new) or _begins(old.text, new.text):
+    if (_within(old, new) and spelled(old.text) <= spelled(new.text)) or _begins(old.text, new.text):
         return Verdict("wider", "it says all of that and more")
-    if _within(new, old) or _begins(new.text, old.text):
+    # What is said already is not written again, so every word of it must stand there.
+    if (_within(new, old) and spelled(new.text) <= spelled(old.text)) or _begins(new.text, old.text):
         return Verdict("narrower", "all of it is said there")
     if slotted is not None:
         return slotted
@@ -104,24 +108,36 @@ def _begins(start: str, whole: str) -> bool:
 def _denied(new: Statement, old: Statement, differ: bool) -> Verdict:
     """One of the two denies."""
     topics = jaccard(new.topic, old.topic)
-    gone = new.dropped & (old.names | old.numbers)
-    if gone and (topics >= 0.34 or not new.topic or not old.topic):
-        return Verdict("update", f"it says that {', '.join(sorted(gone))} is no longer so")
+    if (ended := _ended(new, old, topics)) is not None:
+        return ended
     if new.retired and new.values <= old.values and new.topic <= old.topic and new.values:
         return Verdict("update", "it says that this has ended")
     if differ and not new.changes:
         return APART
     if topics >= SLOT or (topics >= PERHAPS and jaccard(new.terms, old.terms) >= SLOT):
-        if new.retired or new.changes:
-            return Verdict("update", "it says that this has changed")
+        if new.retired:
+            return Verdict("update", "it says that this has ended")
         return Verdict("opposes", "one of the two denies what the other says")
     return APART
 
 
+def _ended(new: Statement, old: Statement, topics: float) -> Verdict | None:
+    """The new one says that something the old one names is no longer so; a mere prohibition says nothing of what was."""
+    gone = new.dropped & old.values
+    if not gone or not (new.changes or new.retired):
+        return None
+    # Without a subject in common, nothing else may be said of it there: who owns it, what it costs.
+    if topics >= 0.34 or ((not new.topic or not old.topic) and old.values - gone <= new.values):
+        return Verdict("update", f"it says that {', '.join(sorted(gone))} is no longer so")
+    return None
+
+
 def _slotted(new: Statement, old: Statement) -> Verdict | None:
     """Both name one value of one thing: the later one is the current one."""
-    if new.slot is None or old.slot is None or jaccard(new.slot[0], old.slot[0]) < SAME:
+    if new.slot is None or old.slot is None or new.slot[2] != old.slot[2] or jaccard(new.slot[0], old.slot[0]) < SAME:
         return None
+    if new.negated or old.negated:
+        return None  # what is not so may be many things
     before, after = shape(old.slot[1]), shape(new.slot[1])
     one, two = old.slot[1].lower(), new.slot[1].lower()
     if before != after or after == "phrase" or one in two or two in one:
@@ -132,9 +148,8 @@ def _slotted(new: Statement, old: Statement) -> Verdict | None:
 def _valued(new: Statement, old: Statement) -> Verdict:
     """Their numbers or names differ."""
     topics = jaccard(new.topic, old.topic)
-    gone = new.dropped & (old.names | old.numbers)
-    if gone and (topics >= 0.34 or not new.topic or not old.topic):
-        return Verdict("update", f"it says that {', '.join(sorted(gone))} is no longer so")
+    if (ended := _ended(new, old, topics)) is not None:
+        return ended
     if old.dropped & (new.names | new.numbers) and topics >= 0.34:
         return APART  # what the old one has replaced already
     if new.leading and old.leading and new.leading != old.leading and new.values - {new.leading} == old.values - {old.leading}:
@@ -143,6 +158,6 @@ def _valued(new: Statement, old: Statement) -> Verdict:
         return APART
     if new.values > old.values or new.values < old.values:
         return APART if topics < SAME else Verdict("perhaps", "the same, with more detail")
-    if new.changes or new.retired:
+    if (new.changes or new.retired) and kinds(new) == kinds(old):
         return Verdict("update", "it says that this has changed")
     return Verdict("opposes", "the same thing with another number or name")

@@ -97,8 +97,8 @@ _STOP_ZH = re.compile(
 @dataclass(frozen=True)
 class Statement:
     """A text taken apart. `topic` holds stems of words and pairs of Chinese characters; `dropped` the names and numbers that
-    the text itself says are no longer so; `leading` the name or number at its head; `slot` (subject, value) where it has the
-    form `the X is V`."""
+    the text itself says are no longer so; `leading` the name or number at its head; `slot` (subject, value, relation)
+    where it has the form `the X is V`."""
 
     text: str
     topic: frozenset[str]
@@ -109,7 +109,7 @@ class Statement:
     retired: bool = False
     changes: bool = False
     dropped: frozenset[str] = field(default_factory=frozenset)
-    slot: tuple[frozenset[str], str] | None = None
+    slot: tuple[frozenset[str], str, str] | None = None
 
     @property
     def values(self) -> frozenset[str]:
@@ -266,7 +266,7 @@ _SLOTS = (
     re.compile(r"(?P<s>[^,，。;；:：]{2,24}?)(?:现在|以后)?改?由(?P<v>[^,，。;；]{1,12}?)(?:来)?(?:负责|管理|维护|值班|接手)"),
     re.compile(r"(?P<v>[^,，。;；是的]{1,6}?)负责(?P<s>[^,，。;；]{2,24})$"),
     re.compile(
-        r"(?P<s>[^,，。;；:：]{2,24}?)\s*(?:[:：]|现在|以后)?\s*(?:是|为|改为|改成|换成|改用|定为|定在|设为|调整为|改到|放在|使用|采用|用|：|(?<=[\u3400-\u9fff]):)"
+        r"(?!在)(?P<s>[^,，。;；:：]{2,24}?)\s*(?:[:：]|现在|以后)?\s*(?:是|为|改为|改成|换成|改用|定为|定在|设为|调整为|改到|放在|使用|采用|用|：|(?<=[\u3400-\u9fff]):)"
         r"\s*(?P<v>[^,，。;；]{1,24})[。]?$"
     ),
 )
@@ -275,16 +275,16 @@ _SLOTS = (
 _FROM = re.compile(r"\bfrom .*$", re.IGNORECASE)
 
 
-def _slot(text: str) -> tuple[frozenset[str], str] | None:
-    """Return (what it is the value of, value) for `the X is V` and its like, None for another form."""
-    for pattern in _SLOTS:
+def _slot(text: str) -> tuple[frozenset[str], str, str] | None:
+    """Return (what it is the value of, value, `who` or `what`) for `the X is V` and its like, None for another form."""
+    for pattern, relation in zip(_SLOTS, ("who", "what", "who", "who", "what")):
         match = pattern.match(text)
         if match is None:
             continue
         about = _FROM.sub("", match["s"])
         subject = _topic(_numbers(about)[1], set()) | _names(about)[0] | _numbers(about)[0]
         if subject:
-            return frozenset(subject), match["v"].strip()
+            return frozenset(subject), match["v"].strip(), relation
     return None
 
 
@@ -295,6 +295,8 @@ def shape(value: str) -> str:
     if numbers:
         return "day" if numbers <= set(_DAYS) else "number" if len(left) <= 2 else "phrase"
     names = _names(value)[0]
+    if re.search(r"\b(?:than|as|like|for|when|if|because)\b|比|因为|如果", value):
+        return "phrase"
     if names and len(value.split()) <= 4:
         return "name"
     if _CJK.search(value):

@@ -1,0 +1,46 @@
+"""Texts with nearly all words in common that are not one: a text that is taken for known is lost, so doubt keeps both."""
+
+from __future__ import annotations
+
+import pytest
+
+from mdmem.learn.compare import compare
+from mdmem.learn.statement import read
+
+KEPT = ("apart", "perhaps", "opposes")
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("parser depends on lexer", "lexer depends on parser"),
+        ("Lint before tests", "Tests before lint"),
+        ("Redis is faster than Memcached", "Memcached is faster than Redis"),
+        ("worker replaced lexer", "Use lexer for worker"),
+        ("提交之前跑测试", "测试之前跑提交"),
+        ("The search of Mei Lin is 17", "Mei Lin owns the search"),
+        ("The lexer is slower than git", "Alice owns the lexer"),
+        ("The lexer is slower than git", "The lexer is slower than redis"),
+        ("Alice负责search", "Do not use search for the API"),
+        ("The cache of Bob is 1", "git replaced cache"),
+        ("不要在 cache 里用 git", "不要在 cache 里用 redis"),
+        ("Do not use lexer for redis", "redis replaced lexer"),
+    ],
+)
+def test_both_texts_stay(older: str, newer: str) -> None:
+    # However near a model finds them.
+    for one, two in ((older, newer), (newer, older)):
+        assert compare(read(two), read(one), 0.99, 0.9).kind in KEPT, (one, two)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "kind"),
+    [
+        ("Run lint before tests", "Before tests, run lint", "same"),
+        ("Alice owns the search", "Bob owns the search", "update"),
+        ("parser 的超时是 2 秒", "parser 的超时是 8 秒", "update"),
+        ("Secrets are stored in Vault", "Secrets are stored in Vault, one path per service", "wider"),
+    ],
+)
+def test_what_is_plain_is_still_decided(older: str, newer: str, kind: str) -> None:
+    assert compare(read(newer), read(older)).kind == kind
