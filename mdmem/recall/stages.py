@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from mdmem.recall import reorder
 from mdmem.recall.query import Query
 from mdmem.recall.rank import Key, Ranked, Settings
-from mdmem.recall.route import Route, route
 from mdmem.recall.streams import Streams, window_rows
 
 if TYPE_CHECKING:
     from mdmem.config import Config
+    from mdmem.recall.route import Route
 
 BALANCE = 0.7  # λ of MMR: relevance against sameness
 
@@ -50,6 +50,8 @@ def routed(query: Query, settings: Settings, on: Switches, found: Sequence[Strea
     """Return the settings that fit the kind of question, and the kind; as they are when routing is off."""
     if not on.routing:
         return settings, None
+    from mdmem.recall.route import route
+
     kind = route(query.text, dated=any(streams.periods for streams in found))
     window = settings.window * kind.window if settings.window is not None else None
     weight = min(1.0, settings.weight + kind.words) if query.weight is None else settings.weight
