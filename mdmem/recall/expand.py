@@ -11,7 +11,7 @@ from mdmem.index.analyzer import tokens
 
 NAME = "synonyms.txt"
 WEIGHT = 0.5  # of a synonym beside the word that was asked for
-MOST = 5  # synonyms of one question (prior art)
+MOST = 8  # synonyms of one question
 _BYTES = 1 << 18
 
 Group = tuple[tuple[str, ...], ...]  # each member as the terms of the analyzer

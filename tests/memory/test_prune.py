@@ -196,3 +196,9 @@ def test_the_settings_shape_the_curve(store: Store, keep: Keep) -> None:
     store.config.values |= {"lifecycle.half_life": "30d", "lifecycle.decay": "exponential"}
     keep("peripheral", 200, importance="0.1", confidence="0.5", tier="peripheral")
     assert {row["score"] for row in prune(store, dry_run=True).archived} == {before}
+
+
+def test_an_older_note_is_no_reason_to_let_a_newer_one_go(store: Store, keep: Keep) -> None:
+    keep("strong", 200, type="decision", importance="0.9")
+    keep("newer", 60, importance="0.3", contradicts=["mem-strong"])
+    assert prune(store, dry_run=True).archived == []

@@ -67,6 +67,11 @@ def first(store: Store, text: str, mode: str = "hybrid") -> str:
     return recall(store, Query(text, mode=mode)).results[0].title
 
 
+def test_a_few_shared_words_do_not_outweigh_the_answer_in_the_other_language(store: Store) -> None:
+    for number in range(5, 10):
+        assert first(store, f"这里说的{TOPICS[number]}事情") == f"n{number}"
+
+
 @pytest.mark.parametrize("mode", ["hybrid", "semantic"])
 def test_a_note_in_the_other_language_is_found_where_it_answers(store: Store, mode: str) -> None:
     for number, (chinese, english) in enumerate(zip(TOPICS, ENGLISH, strict=True)):
