@@ -1,6 +1,6 @@
 """What each step of recall is worth: taken away from what ships, added to it, and alone on the bare sum of the streams.
 
-    python benchmarks/ablation.py locomo.json zh.json en.json decisions.json [--limit 200] [--json]
+    python benchmarks/ablation.py locomo.json zh.json en.json decisions.json [--every 3] [--json]
 
 Each file is one that `mdmem bench recall` reads; of decision pairs all four directions are asked of a store with notes of both
 languages. Prints a table in markdown: recall@1 / recall@5 / MRR in percent. Vectors come from the bench's cache.
@@ -81,12 +81,12 @@ def weighed(changes: dict[str, float]) -> Iterator[None]:
             setattr(rank, name, value)
 
 
-def measure(data: Dataset, ways: list[Variant], limit: int) -> list[list[int]]:
+def measure(data: Dataset, ways: list[Variant], every: int) -> list[list[int]]:
     """Return for each variant the place of the best evidence for each question, 0: not returned."""
     out: list[list[int]] = [[] for _ in ways]
     with bench._store(data.docs, data.newest()) as (store, paths):
         vector_of = bench._fill(store, True, None)
-        for question in data.questions[: limit or None]:
+        for question in data.questions[::every]:
             scopes = (f"user:{question.group}",) if question.group else None
             query = Query(question.text, limit=bench.DEPTH, decay=False, filters=Filters(scopes=scopes, kinds=bench.KINDS))
             gathered: dict[Any, streams.Streams] = {}
@@ -115,7 +115,7 @@ def figures(places: list[int]) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", type=Path)
-    parser.add_argument("--limit", type=int, default=0, help="only the first questions of each file")
+    parser.add_argument("--every", type=int, default=1, help="only every Nth question of each file")
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
     ways = variants()
@@ -123,7 +123,7 @@ def main() -> None:
     for path in chosen.files:
         places: list[list[int]] = [[] for _ in ways]
         for data in parts(path):
-            for whole, part in zip(places, measure(data, ways, chosen.limit), strict=True):
+            for whole, part in zip(places, measure(data, ways, chosen.every), strict=True):
                 whole += part
         table[path.stem] = [figures(one) for one in places]
         print(f"measured {path.stem}: {len(places[0])} questions", file=sys.stderr)
