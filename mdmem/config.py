@@ -70,6 +70,12 @@ DEFAULTS: dict[str, Any] = {
     "llm.daily_calls": 200,
     "llm.daily_cost": 0.0,
     "serve": "auto",
+    # What is drawn from a session at its end.
+    "extract.auto": True,
+    "extract.min_messages": 4,
+    "extract.max_chars": 60000,
+    "extract.max_facts": 20,
+    "extract.tasks": "propose",
     # What hooks put into an agent's context: on, off, or own (only what this device wrote).
     "hooks.inject": "on",
     "hooks.token_budget": 2000,
@@ -88,6 +94,7 @@ CHOICES: dict[str, str] = {
     "llm.backend": "none|off|openai|anthropic|command",
     "embedding.backend": "bundled|onnx|openai|http|none|off",
     "hooks.inject": "on|off|own",
+    "extract.tasks": "propose|apply|off",
 }
 
 # What a repository's .mdmem.toml may set; everything else there is ignored with a notice.

@@ -15,17 +15,23 @@ from mdmem.cli.output import clean, emit, json_option, note, say
 def command(ctx: click.Context, as_json: bool) -> None:
     """List the pairs of memories that may contradict or repeat each other.
 
-    The write decision keeps both sides of a pair that it cannot judge by rules. `mdmem review settle` says what holds.
+    The write decision keeps both sides of a pair that it cannot judge by rules. `mdmem review settle` says what holds. Tasks
+    that a session seems to have finished or blocked are listed too, with the command that says so.
     """
     if ctx.invoked_subcommand is not None:
         return
+    from mdmem.learn.reflect import proposals
     from mdmem.learn.review import doubts
 
-    found = doubts(open_store(ctx))
+    store = open_store(ctx)
+    found, tasks = doubts(store), proposals(store)
 
     def human() -> None:
-        if not found:
+        if not found and not tasks:
             say("Nothing waits for review.")
+        for row in tasks:
+            say(f"task: {clean(row['title'])}: {clean(row['text'])}")
+            say(f"  mdmem task {row['change']} {row['task']}")
         for pair in found:
             say(f"{pair.link}: {clean(pair.why)}")
             for word, one in (("newer", pair.note), ("older", pair.other)):
@@ -33,7 +39,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
         if found:
             say(f"Settle one: mdmem review settle {found[0].note.id} supersede | reject | merge | keep-both | unrelated")
 
-    emit([pair.as_dict() for pair in found], as_json, human)
+    emit({"pairs": [pair.as_dict() for pair in found], "tasks": tasks}, as_json, human)
 
 
 @command.command("settle")

@@ -24,6 +24,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "edit": ("mdmem.cli.cmd_edit:command", "Open a note in your editor."),
     "forget": ("mdmem.cli.cmd_forget:command", "Take notes out of recall."),
     "prune": ("mdmem.cli.cmd_prune:command", "Archive what expired, faded or is contradicted."),
+    "consolidate": ("mdmem.cli.cmd_consolidate:command", "Draw memories from sessions."),
+    "capture": ("mdmem.cli.cmd_capture:command", "What was kept of a session, and why."),
     "review": ("mdmem.cli.cmd_review:command", "Settle what may contradict or repeat."),
     "feedback": ("mdmem.cli.cmd_feedback:command", "Say whether a note helped."),
     "export": ("mdmem.cli.cmd_export:command", "Write notes elsewhere: a folder, a vault, one file."),

@@ -134,9 +134,11 @@ def _close_sessions(store: Store, ended: list[str]) -> None:
 
     if ended:
         _count_use(store, ended)
-    close_sessions(store, ended)
+    written = close_sessions(store, ended)
     if ended:
         _tidy_up(store)
+    if written and store.config.get("extract.auto"):
+        _learn(store, written)
     seen.expire(str(store.common_state_dir), store.clock.now().timestamp())
 
 
@@ -151,6 +153,28 @@ def _count_use(store: Store, ended: list[str]) -> None:
     except Exception as error:
         # A count that is lost must not keep the session's note from being written.
         _complain(error)
+
+
+def _learn(store: Store, written: list[str]) -> None:
+    """Draw what is worth keeping from the sessions whose notes were just written."""
+    from mdmem.errors import NotFound
+    from mdmem.learn.consolidate import consolidate
+    from mdmem.learn.sources import one_session
+    from mdmem.llm.configured import load_llm
+
+    records = []
+    for path in written:
+        try:
+            records.append(one_session(store, path))
+        except NotFound:
+            continue  # its spool is gone: another process was quicker
+    llm = load_llm(store.config, store.data_dir, store.clock)
+    done = consolidate(store, records, llm=llm, load=store.config.get("serve") != "off")
+    if done.notices:
+        from mdmem.hooks.failures import tell
+
+        for text in done.notices:
+            tell(text)
 
 
 def _tidy_up(store: Store) -> None:

@@ -11,13 +11,13 @@ those near in meaning where a model is at hand. Events and cases are never repla
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mdmem.clock import read_stamp
 from mdmem.errors import MdmemError
 from mdmem.learn.compare import Verdict, compare
 from mdmem.learn.nearness import Near, nearest
-from mdmem.learn.statement import read
+from mdmem.learn.statement import Statement, read
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -78,7 +78,7 @@ def _decide(store: Store, memory: Memory, when: datetime | None, load: bool) -> 
     near = nearest(store, memory.title, memory.text, load)
     notes = candidates(store, memory.scope, memory.type, key, [hit.note for hit in hits.hits], near)
     out = Considered(Decision(), hits)
-    statement = read(memory.text.strip())
+    statement = read(first_paragraph(memory.text) if memory.extra.get("speaker") else memory.text.strip())
     for note, cosine in notes:
         verdict = verdict_on(statement, note, key, cosine, near[1] if near else 1.0)
         if verdict.kind in ("update", "opposes") and _later(note, when):
@@ -90,16 +90,17 @@ def _decide(store: Store, memory: Memory, when: datetime | None, load: bool) -> 
 
 
 def candidates(
-    store: Store, scope: str, type_: str, key: str, by_words: list[int], near: Near | None
+    store: Store, scope: str, type_: str, key: str, by_words: list[int], near: Near | None, retired: bool = False
 ) -> list[tuple[Note, float | None]]:
-    """Return (note, cosine or None) of the active memories that a new one of this scope and type is compared with."""
+    """Return (note, cosine or None) of the active memories that a new one of this scope and type is compared with; with
+    `retired` of those that are no longer active."""
     cosines = near[0] if near else {}
     order = [*dict.fromkeys(by_words)][: 2 * BY_WORDS]
     wanted = [*order, *(note for note in cosines if note not in order)]
     marks = ", ".join("?" * len(wanted))
     sql = (
         "SELECT rowid, path, type, fact_key, title FROM notes WHERE kind = 'memory' AND folder = '' AND state = 'ok' "
-        "AND COALESCE(status, '') IN ('', 'active') AND COALESCE(NULLIF(scope, ''), 'shared') = ? "
+        f"AND COALESCE(status, '') {'NOT ' if retired else ''}IN ('', 'active') AND COALESCE(NULLIF(scope, ''), 'shared') = ? "
         f"AND (rowid IN ({marks}) OR (? != '' AND fact_key = ?))"
     )
     rows = store.index.catalog.rows(sql, [scope, *wanted, key, key])
@@ -115,10 +116,19 @@ def candidates(
     return found
 
 
-def verdict_on(statement: Any, note: Note, key: str, cosine: float | None, limit: float) -> Verdict:
+def statement_of(note: Note) -> Statement:
+    """Return what a note states. One that was drawn from a session quotes the turn below its statement."""
+    return read(first_paragraph(note.body) if note.text("speaker") else note.body.strip())
+
+
+def first_paragraph(text: str) -> str:
+    """Return a text up to its first empty line."""
+    return text.strip().partition("\n\n")[0]
+
+
+def verdict_on(statement: Statement, note: Note, key: str, cosine: float | None, limit: float) -> Verdict:
     """Return what a statement is to a note."""
-    old = read(note.body.strip())
-    verdict = compare(statement, old, cosine, limit)
+    verdict = compare(statement, statement_of(note), cosine, limit)
     if note.type in HAPPENED and verdict.kind not in ("same", "narrower"):
         return Verdict("apart")
     if key and note.fact_key == key and verdict.kind not in ("same", "narrower", "wider"):
@@ -134,8 +144,8 @@ def _later(note: Note, when: datetime | None) -> bool:
     return when is not None and said is not None and said > when
 
 
-def _turned(statement: Any, note: Note, key: str, verdict: Verdict) -> Verdict:
-    back = compare(read(note.body.strip()), statement)
+def _turned(statement: Statement, note: Note, key: str, verdict: Verdict) -> Verdict:
+    back = compare(statement_of(note), statement)
     if (key and note.fact_key == key) or back.kind == "update":
         return Verdict("replaced", back.why or verdict.why)
     return Verdict("opposes", verdict.why) if back.kind == "opposes" else Verdict("apart")

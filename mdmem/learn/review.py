@@ -69,9 +69,9 @@ def doubts(store: Store) -> list[Doubt]:
 
 def _why(note: Note, other: Note) -> str:
     from mdmem.learn.compare import compare
-    from mdmem.learn.statement import read
+    from mdmem.learn.decide import statement_of
 
-    return compare(read(note.body.strip()), read(other.body.strip())).why or "near in meaning"
+    return compare(statement_of(note), statement_of(other)).why or "near in meaning"
 
 
 def settle(store: Store, reference: str, answer: str, with_: str = "") -> dict[str, Any]:
@@ -94,15 +94,19 @@ def settle(store: Store, reference: str, answer: str, with_: str = "") -> dict[s
     for pair in pairs:
         # An earlier answer of this loop may have changed either note.
         newer, older = store.folder.read(pair.note.path), store.folder.read(pair.other.path)
-        paths += _settled(store, newer, older, answer)
+        paths += settled(store, newer, older, answer)
     paths = list(dict.fromkeys(paths))
     done = commit(store, paths, subject("review", f"{answer} {note.title}"))
     others = sorted({one.id for pair in pairs for one in (pair.note, pair.other)} - {note.id})
     return {"answer": answer, "note": note.id, "others": others, "paths": paths, "committed": done.done, "reason": done.reason}
 
 
-def _settled(store: Store, newer: Note, older: Note, answer: str) -> list[str]:
-    changes: dict[str, Any] = {"review": _without(newer, "review", older.id)}
+def settled(store: Store, newer: Note, older: Note, answer: str) -> list[str]:
+    """Write what an answer means for a pair; returns the paths changed."""
+    changes: dict[str, Any] = {
+        "review": _without(newer, "review", older.id),
+        "reviewed": with_item(newer, "reviewed", older.id),
+    }
     if answer != "keep-both":
         links = [key for key in ("contradicts", "relates_to") if older.id in newer.words(key)]
         changes |= {key: _without(newer, key, older.id) for key in links}

@@ -28,7 +28,8 @@ leads charge takes took take call via both per"""
 # Words that deny, and words that say a thing has ended.
 _NEGATION = re.compile(
     r"\b(?:not|never|no|none|nobody|nothing|without|cannot|can't|don't|doesn't|didn't|won't|isn't|aren't|wasn't|weren't|"
-    r"shouldn't|mustn't|hasn't|haven't|avoid|avoids|stop|stopped|disallow\w*|forbid\w*|forbidden|banned?|disabled?|refuse[ds]?)\b"
+    r"shouldn't|mustn't|hasn't|haven't|avoid|avoids|stop|stopped|disallow\w*|forbid\w*|forbidden|banned?|disabled?|"
+    r"refuse[ds]?)\b"
     r"|不要|不用|不能|不会|不可以?|不再|不得|不准|不是|没有|没法|别再?|禁止|勿|避免|停用|停止|取消"
     r"|不(?=[\u4e00-\u9fff])",
     re.IGNORECASE,
@@ -42,7 +43,8 @@ _RETIRED = re.compile(
 _CHANGES = re.compile(
     r"\b(?:now|from now on|as of|instead(?: of)?|switch(?:ed|ing)?|mov(?:ed|ing)|migrat(?:ed|ing)|chang(?:ed?|ing)|"
     r"replac(?:ed?|es|ing)|"
-    r"became|becomes|renamed?|raised?|lowered?|reduced?|increased?|upgrad(?:ed?|ing)|downgraded?|bumped?|took over|takes over|"
+    r"became|becomes|renamed?|raised?|lowered?|reduced?|increased?|upgrad(?:ed?|ing)|downgraded?|bumped?|took over|"
+    r"takes over|"
     r"rather than|starting (?:today|next|this)|since (?:today|yesterday|last)|correction|actually|updated?)\b"
     r"|改用|改为|改成|改到|换成|换到|换为|迁移到|迁到|升级到|降到|提高到|调整为|调整到|调到|调成|现在|从现在起|以后|今后|从今天起"
     r"|取代|代替|而不是|接手|更正",
@@ -286,6 +288,15 @@ def _slot(text: str) -> tuple[frozenset[str], str, str] | None:
         if subject:
             return frozenset(subject), match["v"].strip(), relation
     return None
+
+
+def slot_text(text: str) -> dict[str, str]:
+    """Return {what it is the value of: value} for a text of the form `the X is V`, else {}."""
+    for pattern in _SLOTS:
+        match = pattern.match(" ".join(text.split()))
+        if match is not None and shape(match["v"]) != "phrase":
+            return {re.sub(r"[\s:：]+", " ", match["s"]).strip().lower()[:60]: match["v"].strip()}
+    return {}
 
 
 def shape(value: str) -> str:

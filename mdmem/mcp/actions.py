@@ -88,6 +88,9 @@ def add(store: Store, given: dict[str, Any]) -> str:
     memory.scope = memory.scope or store.default_scope
     done = remember(target(store, memory.scope)[1].writable(), memory)
     lines = [f"{done.action}: `{done.id}` {done.path}"]
+    if done.why:
+        about = ", ".join(f"`{item}`" for item in done.decided or done.review)
+        lines.append(f"{_line(done.why)}: {about}" + (" (waits for mdmem review)" if done.review else ""))
     if done.redacted:
         lines.append(f"taken out before saving: {', '.join(done.redacted)}")
     if done.reason:

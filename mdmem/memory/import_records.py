@@ -131,4 +131,4 @@ def _said(placing: Placing, memory: Memory, extra: dict[str, Any]) -> None:
     for name, value in extra.items():
         lines = [redact(one).text for one in value] if isinstance(value, list) else redact(str(value)).text
         memory.extra[name] = lines
-    placing.put(names.memory_path(memory.title, identity), render(placing.store, memory, identity), identity, local)
+    placing.put(names.memory_path(memory.title, identity), render(placing.store, memory, identity), identity, local, True)

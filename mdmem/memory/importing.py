@@ -211,7 +211,7 @@ def _memory(placing: Placing, note: Note, type_: str, scope: str) -> None:
     if not note.id and names.slug(stem) not in (names.slug(title), *map(names.slug, note.aliases)):
         memory.extra["aliases"] = sorted({*note.aliases, stem})  # links by the file's old name still lead here
     data = note.data if note.id else render(placing.store, memory, identity)
-    placing.put(names.memory_path(title, identity), data, identity, local)
+    placing.put(names.memory_path(title, identity), data, identity, local, not note.id)
 
 
 _RENDERED = frozenset({"id", "kind", "type", "title", "tags", "scope", "name"})

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @dataclass
 class Imported:
     """What an import did. `failed` names each thing that could not be taken, with the reason; `left_out` each that was not
-    meant to be."""
+    meant to be. `decided`: what became of texts that came without an id of ours, beside the memories that are there."""
 
     created: int = 0
     unchanged: int = 0
@@ -28,6 +28,7 @@ class Imported:
     failed: list[dict[str, str]] = field(default_factory=list)
     left_out: list[dict[str, str]] = field(default_factory=list)
     redacted: int = 0
+    decided: list[dict[str, str]] = field(default_factory=list)
     committed: bool = False
     reason: str = ""
 
@@ -44,6 +45,7 @@ class Placing:
         self._planned: dict[tuple[bool, str], bytes] = {}
         self._folders: set[tuple[bool, str]] = set()
         self._ids: dict[tuple[bool, str], str] = {}
+        self._told: list[str] = []
 
     @contextmanager
     def going_on(self) -> Iterator[Placing]:
@@ -74,8 +76,8 @@ class Placing:
         folder = self._folder(local)
         return folder.read_bytes(path) if folder.exists(path) else None
 
-    def put(self, path: str, data: bytes, identity: str = "", local: bool = False) -> None:
-        """Write a new note, or plan it. Raises MdmemError."""
+    def put(self, path: str, data: bytes, identity: str = "", local: bool = False, told: bool = False) -> None:
+        """Write a new note, or plan it; `told`: it is a text of elsewhere, not a note of ours. Raises MdmemError."""
         if not local and self.store.shared:
             from mdmem.notes.note import load
 
@@ -93,6 +95,7 @@ class Placing:
             folder.create(path, data)
             if not local:
                 self.out.paths.append(path)
+                self._told += [path] if told else []
         if identity:
             self._ids.setdefault((local, identity), path)
         self.out.created += 1
@@ -104,7 +107,18 @@ class Placing:
         if self.out.paths:
             made = commit(self.store, self.out.paths, subject("import", f"{len(self.out.paths)} notes"))
             self.out.committed, self.out.reason = made.done, made.reason
+            self._compare()
         return self.out
+
+    def _compare(self) -> None:
+        """Compare the texts of elsewhere with their neighbours, as `remember` does; a note of ours was decided on once."""
+        from mdmem.learn.reconcile import compare_paths
+        from mdmem.memory.write import commit, subject
+
+        self.out.decided, paths = compare_paths(self.store, self._told)
+        if paths:
+            made = commit(self.store, paths, subject("import", f"{len(self.out.decided)} pairs compared"))
+            self.out.committed, self.out.reason = made.done, made.reason
 
     def _folder(self, local: bool) -> Folder:
         return self.store.local_folder if local else self.store.folder

@@ -93,11 +93,11 @@ def worth_searching(prompt: str) -> bool:
 
 def searchable(prompt: str) -> str:
     """Return the part of a prompt that says what it is about: pasted blocks left out, at most LONGEST characters."""
-    text = _without_tagged(_FENCE.sub(" ", prompt[: 4 * LONGEST]))
+    text = without_tagged(_FENCE.sub(" ", prompt[: 4 * LONGEST]))
     return " ".join(text.split())[:LONGEST]
 
 
-def _without_tagged(text: str) -> str:
+def without_tagged(text: str) -> str:
     """Return `text` without `<x>…</x>` blocks, which hold pasted or generated material; linear in its length."""
     kept: list[str] = []
     at = 0

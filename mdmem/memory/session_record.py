@@ -7,6 +7,7 @@ A note that a person or a model has rewritten since is left alone: its body no l
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from mdmem.store import Store
 
 # Lines in each part of the note, and characters in one line.
-PROMPTS, FILES, PROBLEMS, DECISIONS = 12, 30, 10, 8
+PROMPTS, FILES, PROBLEMS, DECISIONS, STEPS, KEYWORDS = 12, 30, 10, 8, 20, 10
 LINE = 300
 OUTCOME = 1500
 
@@ -39,8 +40,23 @@ _SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
 
 
 @dataclass
+class Turn:
+    """One thing said or done: by whom (user, assistant, tool), where in its file (line, from 1), when, and whether it worked.
+
+    `agent`: the subagent that said it, when it was one."""
+
+    who: str
+    text: str
+    line: int
+    at: datetime
+    ok: bool = True
+    agent: str = ""
+
+
+@dataclass
 class SessionRecord:
-    """A session's facts. Every text in it is redacted already."""
+    """A session's facts. Every text in it is redacted already. `local`: it took place on this device; a transcript may have
+    come from elsewhere, and its note must be the same whoever makes it."""
 
     session: str
     started: datetime
@@ -55,6 +71,8 @@ class SessionRecord:
     problems: list[str] = field(default_factory=list)
     tools: Counter[str] = field(default_factory=Counter)
     dropped: int = 0
+    turns: list[Turn] = field(default_factory=list)
+    local: bool = False
 
     @property
     def empty(self) -> bool:
@@ -67,9 +85,13 @@ def from_spool(session: str, records: list[dict[str, Any]], scope: str) -> Sessi
     times = [float(r["t"]) for r in records if isinstance(r.get("t"), (int, float))]
     if not times:
         return None
-    out = SessionRecord(session, _moment(min(times)), _moment(max(times)), scope)
-    for record in records:
+    out = SessionRecord(session, _moment(min(times)), _moment(max(times)), scope, local=True)
+    for line, record in enumerate(records, 1):
         kind, text = record.get("k"), record.get("text")
+        at = _moment(float(record["t"])) if isinstance(record.get("t"), (int, float)) else out.started
+        agent = str(record.get("a") or "")
+        if kind in ("prompt", "said") and isinstance(text, str):
+            out.turns.append(Turn("user" if kind == "prompt" else "assistant", text, line, at, True, agent))
         if kind == "start":
             out.cwd = out.cwd or str(record.get("cwd", ""))
             out.scope = str(record.get("scope") or out.scope)
@@ -85,6 +107,7 @@ def from_spool(session: str, records: list[dict[str, Any]], scope: str) -> Sessi
             out.dropped += int(record.get("count", 0))
         elif kind == "tool":
             add_tool(out, record)
+            out.turns.append(Turn("tool", tool_line(record), line, at, record.get("ok") is not False, agent))
     return out
 
 
@@ -96,8 +119,14 @@ def add_tool(out: SessionRecord, record: dict[str, Any]) -> None:
     if tool in ("Write", "Edit", "MultiEdit", "NotebookEdit") and record.get("ok"):
         out.edited += [f for f in files if f not in out.edited]
     if record.get("ok") is False:
-        subject = str(record.get("what") or record.get("program") or ", ".join(files))
-        out.problems.append(": ".join(part for part in (tool, subject, str(record.get("error", ""))) if part))
+        out.problems.append(": ".join(part for part in (tool_line(record), str(record.get("error", ""))) if part))
+
+
+def tool_line(record: dict[str, Any]) -> str:
+    """Return one use of a tool on one line: the tool, and what it was used for."""
+    files = [str(f) for f in record.get("files", [])] if isinstance(record.get("files"), list) else []
+    subject = str(record.get("what") or record.get("program") or ", ".join(files))
+    return ": ".join(part for part in (str(record.get("tool", "")), subject) if part)
 
 
 def _moment(seconds: float) -> datetime:
@@ -148,9 +177,11 @@ def body(record: SessionRecord) -> str:
         ("Asked", _list(prompts)),
         ("Outcome", outcome),
         ("Decisions", _list(_decisions(record))),
-        ("Problems", _list(list(dict.fromkeys(record.problems))[:PROBLEMS])),
+        ("Problems", _list(list(dict.fromkeys(solved(record)))[:PROBLEMS])),
         ("Files", _list(record.edited[:FILES])),
+        ("Steps", _list(_steps(record))),
         ("Next", _list(_next(record))),
+        ("Words", ", ".join(keywords(record))),
     ]
     return "\n".join(f"## {name}\n\n{text}\n" for name, text in parts if text)
 
@@ -180,6 +211,53 @@ def _next(record: SessionRecord) -> list[str]:
         return []
     found = [match[1].strip() for match in _NEXT.finditer(record.said[-1])]
     return [line for line in found if len(line) >= 4][:5]
+
+
+def solved(record: SessionRecord) -> list[str]:
+    """Return the problems, each with what was done until the same step went well."""
+    tools = [turn for turn in record.turns if turn.who == "tool"]
+    failed = [number for number, turn in enumerate(tools) if not turn.ok]
+    if len(failed) != len(record.problems):
+        return record.problems
+    out = []
+    for problem, place in zip(record.problems, failed, strict=True):
+        again = next((n for n in range(place + 1, len(tools)) if tools[n].text == tools[place].text), None)
+        if again is not None and tools[again].ok:
+            between = dict.fromkeys(turn.text for turn in tools[place + 1 : again] if turn.ok)
+            problem += " → worked after " + "; ".join(list(between)[-3:]) if between else " → worked when tried again"
+        out.append(problem)
+    return out
+
+
+def _steps(record: SessionRecord) -> list[str]:
+    """Return what was run, in order; of a session with fewer than two steps nothing."""
+    run = [turn.text.removeprefix("Bash: ") for turn in record.turns if turn.ok and turn.text.startswith("Bash: ")]
+    steps = [step for number, step in enumerate(run) if number == 0 or step != run[number - 1]]
+    return steps[-STEPS:] if len(steps) > 1 else []
+
+
+def keywords(record: SessionRecord) -> list[str]:
+    """Return the words that tell this session from any other talk, by BM25 over its turns (k1 1.2, no length norm)."""
+    from mdmem.index.analyzer import stem, tokens
+    from mdmem.memory.gate import telling_words
+
+    texts = [turn.text for turn in record.turns if turn.who != "tool"]
+    counts = [Counter(tokens(text)) for text in texts]
+    worth: dict[str, float] = {}
+    for text in texts:
+        worth |= {term: weight for term, weight in telling_words(text) if weight == 1.0 and not term[0].isdigit()}
+    written: dict[str, str] = {}
+    for word in re.findall(r"[^\W\d_][\w.-]{2,30}", " ".join(texts)):
+        written.setdefault(stem(word.lower()), word.lower().rstrip(".-"))
+    scores: dict[str, float] = {}
+    for term in worth:
+        df = sum(term in count for count in counts)
+        idf = math.log(1.0 + (len(counts) - df + 0.5) / (df + 0.5))
+        total = sum(count[term] * 2.2 / (count[term] + 1.2) for count in counts if term in count)
+        if sum(count[term] for count in counts) > 1:
+            scores[term] = total * idf
+    best = sorted(scores, key=lambda term: (-scores[term], term))[:KEYWORDS]
+    return list(dict.fromkeys(written.get(term, term) for term in best))
 
 
 def digest(text: str) -> str:
@@ -221,8 +299,6 @@ def keep(store: Store, record: SessionRecord, dry_run: bool = False) -> tuple[st
         "kind": "session",
         "title": title,
         "scope": record.scope or "shared",
-        "agent": store.identity.agent,
-        "device": store.identity.device,
         "session": record.session,
         "source": "claude-code",
         "turns": str(len(record.prompts)),
@@ -230,6 +306,8 @@ def keep(store: Store, record: SessionRecord, dry_run: bool = False) -> tuple[st
         "created": stamp(record.started),
         "updated": stamp(record.ended),
     }
+    if record.local:
+        fields |= {"agent": store.identity.agent, "device": store.identity.device}
     try:
         store.folder.create(path, render(fields, text))
     except ConflictFound:

@@ -28,7 +28,7 @@ def close_sessions(store: Store, ended: list[str]) -> list[str]:
             names.append(name)
     written = []
     for name in dict.fromkeys(names):
-        path, action = _close(store, common, name)
+        path, action = _close(store, name)
         if action in ("created", "updated"):
             written.append(path)
     spool.expire(common, now)
@@ -37,16 +37,21 @@ def close_sessions(store: Store, ended: list[str]) -> list[str]:
     return written
 
 
-def _close(store: Store, common: str, name: str) -> tuple[str, str]:
-    records = spool.records(common, name)
+def record_of(store: Store, name: str) -> SessionRecord | None:
+    """Return what is known of a session from its spool (and its transcript, when that knows more), None for nothing."""
+    records = spool.records(str(store.common_state_dir), name)
     record = from_spool(name, records, store.default_scope)
-    if record is None:
-        return "", "empty"
-    return keep(store, _fuller(record, records))
+    return None if record is None else _fuller(record, records)
+
+
+def _close(store: Store, name: str) -> tuple[str, str]:
+    record = record_of(store, name)
+    return ("", "empty") if record is None else keep(store, record)
 
 
 def _fuller(record: SessionRecord, records: list[dict[str, object]]) -> SessionRecord:
-    """Return the transcript's facts instead when it knows more turns: hooks may have been installed under way."""
+    """Return the transcript's facts instead when it knows more turns: hooks may have been installed under way. When it knows
+    as many, its lines are what facts are traced back to: they outlast the spool."""
     from pathlib import Path
 
     from mdmem.memory.transcripts import read_transcript
@@ -58,7 +63,10 @@ def _fuller(record: SessionRecord, records: list[dict[str, object]]) -> SessionR
         told = read_transcript(Path(str(named[-1])))
     except OSError:
         return record
-    if told is None or len(told.prompts) <= len(record.prompts):
+    if told is None or len(told.prompts) < len(record.prompts):
         return record
-    told.session, told.scope = record.session, record.scope
+    if len(told.prompts) == len(record.prompts):
+        record.turns = told.turns
+        return record
+    told.session, told.scope, told.local = record.session, record.scope, True
     return told

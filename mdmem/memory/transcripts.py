@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from mdmem.clock import read_stamp
 from mdmem.errors import MdmemError, NotFound
 from mdmem.memory.prompts import from_machine
-from mdmem.memory.session_record import SessionRecord, add_tool, keep
+from mdmem.memory.session_record import SessionRecord, Turn, add_tool, keep, tool_line
 from mdmem.memory.spool import keepable
 from mdmem.memory.write import commit, subject
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # Bytes of one line; a longer one is a blob, not conversation.
 LONGEST_LINE = 16 << 20
+# Where a record keeps its line in the file, from 1.
+LINE = " line"
 # Characters kept of a prompt and of an answer.
 PROMPT, SAID = 4000, 4000
 
@@ -69,25 +71,28 @@ def read_transcript(path: Path) -> SessionRecord | None:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    number = 0
     with open(path, "rb") as stream:
         while line := stream.readline(LONGEST_LINE):
+            number += 1
             if not line.endswith(b"\n"):
                 if len(line) < LONGEST_LINE:
                     # The last line may still be being written; whole, it counts.
-                    yield from _parsed(line)
+                    yield from _parsed(line, number)
                     return
                 while line and not line.endswith(b"\n"):
                     line = stream.readline(LONGEST_LINE)
                 continue
-            yield from _parsed(line)
+            yield from _parsed(line, number)
 
 
-def _parsed(line: bytes) -> Iterator[dict[str, Any]]:
+def _parsed(line: bytes, number: int) -> Iterator[dict[str, Any]]:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
         return
     if isinstance(record, dict):
+        record[LINE] = number
         yield record
 
 
@@ -114,8 +119,10 @@ def _record(path: Path, chain: list[dict[str, Any]], titles: dict[str, str]) -> 
             # One record per block, the same message id: their texts are one message.
             if record["message"].get("id") == spoken and out.said and text:
                 out.said[-1] = keepable(out.said[-1] + "\n" + text, SAID)
+                next(turn for turn in reversed(out.turns) if turn.who == "assistant").text = out.said[-1]
             elif text:
                 out.said.append(keepable(text, SAID))
+                out.turns.append(Turn("assistant", out.said[-1], record[LINE], _time(record) or out.started))
                 spoken = record["message"].get("id") or ""
             for block in blocks:
                 if block.get("type") == "tool_use":
@@ -128,12 +135,15 @@ def _user(out: SessionRecord, record: dict[str, Any], blocks: list[dict[str, Any
     for block in results:
         call = calls.get(str(block.get("tool_use_id")))
         if call is not None:
-            add_tool(out, _call(call, block, out.cwd))
+            done = _call(call, block, out.cwd)
+            add_tool(out, done)
+            out.turns.append(Turn("tool", tool_line(done), record[LINE], _time(record) or out.started, bool(done["ok"])))
     if results:
         return
     text = _text(blocks)
     if text and not from_machine(text, record.get("promptSource")):
         out.prompts.append(keepable(text, PROMPT))
+        out.turns.append(Turn("user", out.prompts[-1], record[LINE], _time(record) or out.started))
 
 
 def _call(call: dict[str, Any], result: dict[str, Any], cwd: str) -> dict[str, Any]:
@@ -228,7 +238,7 @@ def _import_one(store: Store, path: Path, dry_run: bool, out: Transcripts) -> No
     if record is None or record.empty:
         out.empty += 1
         return
-    record.scope = _scope(record.cwd)
+    record.scope = scope_of(record.cwd)
     written, action = keep(store, record, dry_run)
     if action in ("created", "updated"):
         if not dry_run:
@@ -238,7 +248,8 @@ def _import_one(store: Store, path: Path, dry_run: bool, out: Transcripts) -> No
         out.unchanged += 1
 
 
-def _scope(cwd: str) -> str:
+def scope_of(cwd: str) -> str:
+    """Return the scope of a session that ran in this folder."""
     from mdmem.identity import plain
     from mdmem.locate import project_name
 

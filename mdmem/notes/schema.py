@@ -32,7 +32,7 @@ EDGE_FIELDS: Final = (
     "initiative", "part_of", "blocked_by", "blocks", "depends_on", "relates_to",
     "supersedes", "superseded_by", "contradicts",
 )  # fmt: skip
-SET_FIELDS: Final = frozenset(("tags", "aliases", "read_by", "review", *EDGE_FIELDS))
+SET_FIELDS: Final = frozenset(("tags", "aliases", "read_by", "review", "reviewed", *EDGE_FIELDS))
 DATE_FIELDS: Final = ("created", "updated", "expires", "valid_from", "valid_until", "due")
 
 # How a field merges; a field that is not here is a scalar.
@@ -40,7 +40,7 @@ FIELDS: Final[dict[str, str]] = {
     "id": "identity",
     **dict.fromkeys(("kind", "type", "category", "title", "summary", "overview"), "scalar"),
     "facts": "facts",
-    **dict.fromkeys(("tags", "aliases", "read_by", "review"), "set"),
+    **dict.fromkeys(("tags", "aliases", "read_by", "review", "reviewed"), "set"),
     **dict.fromkeys(("scope", "agent", "device", "source", "session"), "scalar"),
     "status": "status",
     **dict.fromkeys(("priority", "outcome"), "scalar"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mdmem.tokens import count_tokens
 
@@ -14,7 +14,7 @@ CLOSING = "</mdmem-context>"
 
 @dataclass(frozen=True)
 class Item:
-    """One note to quote: where it comes from and what it says."""
+    """One note to quote: where it comes from and what it says; `shorter` says the same in fewer words, longest first."""
 
     id: str
     path: str
@@ -24,6 +24,7 @@ class Item:
     updated: str = ""
     start_line: int = 0
     end_line: int = 0
+    shorter: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,16 +75,19 @@ def quoted(item: Item, number: int) -> str:
 
 def pack(items: Iterable[Item], budget: int) -> Packed:
     """Return a block of at most `budget` tokens (tokens.count_tokens of the whole text). An item that does not fit
-    is left out alone, the following ones are still tried; nothing fits: an empty text."""
+    gives a shorter form of itself, else it is left out alone, and the following ones are still tried; nothing fits: an empty
+    text."""
     blocks: list[str] = []
     kept: list[Item] = []
     skipped: list[Item] = []
     for item in items:
-        tried = "\n".join([OPENING, *blocks, quoted(item, len(kept) + 1), CLOSING])
-        if count_tokens(tried) > budget:
+        for text in (item.text, *item.shorter):
+            block = quoted(replace(item, text=text), len(kept) + 1)
+            if count_tokens("\n".join([OPENING, *blocks, block, CLOSING])) <= budget:
+                blocks.append(block)
+                kept.append(item)
+                break
+        else:
             skipped.append(item)
-            continue
-        blocks.append(quoted(item, len(kept) + 1))
-        kept.append(item)
     text = "\n".join([OPENING, *blocks, CLOSING]) if kept else ""
     return Packed(text, count_tokens(text), tuple(kept), tuple(skipped))

@@ -176,9 +176,21 @@ def _context(ranked: list[Ranked], names: list[str], query: Query) -> tuple[str,
     for one in ranked[: query.limit]:
         hit = _hit(one, names[one.key[0]])
         path = f"{hit.store}: {hit.path}" if hit.store else hit.path
-        items.append(Item(hit.id, path, hit.type or hit.kind, hit.title, hit.text, hit.updated, hit.start_line, hit.end_line))
+        lines, shorter = (hit.start_line, hit.end_line), _shorter(one, hit.text)
+        items.append(Item(hit.id, path, hit.type or hit.kind, hit.title, hit.text, hit.updated, *lines, shorter))
     text = pack(items, query.budget).text
-    return text, 0 if text else min((pack([item], sys.maxsize).tokens for item in items), default=0)
+    least = [replace(item, text=(item.text, *item.shorter)[-1]) for item in items]
+    return text, 0 if text else min((pack([item], sys.maxsize).tokens for item in least), default=0)
+
+
+def _shorter(one: Ranked, text: str) -> tuple[str, ...]:
+    """Return the overview and the one-line summary of a note, where they are shorter than the passage."""
+    import json
+
+    row = one.streams.index.catalog.row("SELECT fields FROM notes WHERE rowid = ?", (one.candidate.note,))
+    fields = json.loads(row["fields"] or "{}") if row is not None else {}
+    told = [fields.get(name) for name in ("overview", "summary")]
+    return tuple(level for level in told if isinstance(level, str) and 0 < len(level) < len(text))
 
 
 def lexical(query: Query) -> Query:

@@ -202,6 +202,19 @@ def test_p14_a_note_with_a_secret_is_held_back_and_told(project: Path, store: Pa
     assert "memories/key.md is not committed" in told and "a1B2" not in told
 
 
+def test_a_session_leaves_what_it_taught(project: Path, store: Path, tmp_path: Path) -> None:
+    """The worker that writes the session's note draws the facts of the session as well, detached."""
+    for prompt in ("hello", "We decided to use NATS 2 as message broker of the shop.", "ok, thanks"):
+        run_hook("UserPromptSubmit", sample("UserPromptSubmit", project) | {"prompt": prompt}, cwd=project)
+        run_hook("Stop", sample("Stop", project) | {"last_assistant_message": f"Answer to: {prompt[:5]}"}, cwd=project)
+    run_hook("SessionEnd", sample("SessionEnd", project), cwd=project)
+    wait_until(lambda: list(store.glob("memories/*nats-2*.md")) and not workers_of(tmp_path))
+    (path,) = store.glob("memories/*.md")
+    text = path.read_text("utf-8")
+    assert "type: decision" in text and "speaker: user" in text and "#L" in text
+    assert git(store, "status", "--porcelain") == ""
+
+
 def test_a_session_leaves_a_note(project: Path, store: Path, tmp_path: Path) -> None:
     start(project)
     ask(project, "Please move the cache to Redis and delete the old one")

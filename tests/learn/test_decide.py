@@ -14,6 +14,7 @@ from mdmem.memory.remember import Memory, Remembered, remember
 from mdmem.recall.query import Query
 from mdmem.recall.recall import recall
 from mdmem.store import Store
+from mdmem.tokens import count_tokens
 
 HERE = Path(__file__).parent
 FITS = {
@@ -205,3 +206,34 @@ def test_a_link_back_keeps_what_another_process_wrote_meanwhile(store: Store) ->
     assert change(store, read_before, {"supersedes": with_item(read_before, "supersedes", "mem-new")}) == [kept.path]
     now = store.folder.read(kept.path)
     assert now.words("supersedes") == ["mem-new", "mem-other"] and now.priority == "high"
+
+
+def test_a_small_budget_gets_the_overview_or_the_summary(store: Store) -> None:
+    long = "The orders service writes each order twice. " * 30
+    extra = {"overview": "Orders are written twice, once to the log.", "summary": "Orders: written twice."}
+    remember(store, Memory("fact", long, "Orders", extra=dict(extra)))
+
+    def within(budget: int) -> str:
+        return recall(store, Query("orders service writes", mode="keyword", budget=budget)).context
+
+    assert long.strip()[:80] in within(600)
+    overview = within(110)
+    assert extra["overview"] in overview and "each order" not in overview
+    summary = within(count_tokens(overview) - 1)
+    assert extra["summary"] in summary and extra["overview"] not in summary
+    assert within(count_tokens(summary) - 1) == ""
+
+
+LONG = "The nightly backup of the {} database runs at {} on the batch host and is copied to Frankfurt after a checksum"
+
+
+def test_one_number_or_name_among_many_words_is_enough(store: Store) -> None:
+    assert compare(read(LONG.format("orders", "05:00")), read(LONG.format("orders", "03:00"))).kind in ("opposes", "update")
+    first = "Metrics of the shop are shown in {} for the whole team and kept there for a year after each release"
+    assert compare(read(first.format("Datadog")), read(first.format("Grafana"))).kind in ("opposes", "update")
+
+
+def test_an_event_replaces_no_fact(store: Store) -> None:
+    old = keep(store, "The staging server listens on port 8080.")
+    assert keep(store, "The staging server now listens on port 9090.", "event").action == "created"
+    assert store.folder.read(old.path).status == ""

@@ -124,6 +124,8 @@ ASKED: dict[str, Ask] = {
     "lease release": _write("lease", "release"),
     "lease list": _once("lease list --json"),
     "conflicts": _once("conflicts --json", "conflicts"),
+    "consolidate": _once("consolidate --dry-run --json", "consolidate --json"),
+    "capture log": _once("capture log --json"),
     "review": _once("review --json", "review"),
     "review settle": _write("review", "settle", tail=("supersede",)),
     "resolve": _write("resolve", tail=("--keep", "1")),
