@@ -7,12 +7,14 @@ placed before it, whatever the order in which sessions are read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mdmem.clock import read_stamp, stamp
 from mdmem.errors import ConflictFound, MdmemError
+from mdmem.index.catalog import ALIAS, TITLE
 from mdmem.learn import log
 from mdmem.learn.apply import change, fields_of, link_back, merge_into, with_item
 from mdmem.learn.categories import Rules, load_rules
@@ -235,6 +237,9 @@ def _draw(
         return out
     if not dry_run:
         store.keep_private(memory.scope)
+        named = entities_in(store, memory)
+        if named:
+            memory.extra["relates_to"] = named
         out.path = _write(store, memory, out.id, candidate.at)
         paths += [out.path, *_link(store, out, decision, candidate.at)]
     return out
@@ -266,12 +271,39 @@ def _link(store: Store, made: Drawn, decision: Decision, at: datetime) -> list[s
     decision.doubtful = [note for note in decision.doubtful if note not in later]
     doubt, decision.doubt = decision.doubt, decision.doubt if decision.doubtful else ""
     dates = [at, *(moment for note in decision.notes if (moment := read_stamp(note.created or "")))]
-    paths = change(store, store.folder.read(made.path), fields_of(decision), max(dates))
+    note = store.folder.read(made.path)
+    given = fields_of(decision)
+    for key, value in given.items():
+        if isinstance(value, list):
+            given[key] = sorted({*note.words(key), *value})
+    paths = change(store, note, given, max(dates))
     paths += link_back(store, decision, made.id, at)
     for note in later:
         fields = {doubt: with_item(note, doubt, made.id), "review": with_item(note, "review", made.id)}
         paths += change(store, note, fields, read_stamp(note.created or ""))
     return paths
+
+
+_APART = re.compile(r"[^\w-]+")
+
+
+def entities_in(store: Store, memory: Memory) -> list[str]:
+    """Return the ids of the entities of this scope, or shared ones, that a statement names by title or alias."""
+    from mdmem.recall.select import agent_scopes, may_read
+
+    patterns = agent_scopes(store)
+    text = " " + _APART.sub(" ", first_paragraph(memory.text).lower()) + " "
+    sql = (
+        "SELECT n.id, n.scope, k.key FROM notes n JOIN names k ON k.note = n.rowid WHERE n.kind = 'entity' AND n.id != '' "
+        "AND n.folder = '' AND COALESCE(n.status, '') NOT IN ('forgotten', 'archived', 'superseded') AND k.how IN (?, ?)"
+    )
+    found = set()
+    for row in store.index.catalog.rows(sql, (TITLE, ALIAS)):
+        name = _APART.sub(" ", row["key"].lower()).strip()
+        whole = f" {name} " in text if name.isascii() else name in text
+        if whole and len(name) > 1 and row["scope"] in ("", None, "shared", memory.scope) and may_read(row["scope"], patterns):
+            found.add(row["id"])
+    return sorted(found)
 
 
 def memory_of(candidate: Candidate, record: SessionRecord, session_note: str) -> Memory:

@@ -72,6 +72,26 @@ def test_a_session_gives_facts_with_their_source(store: Store) -> None:
     )
 
 
+def test_a_statement_is_linked_with_the_entities_it_names(store: Store) -> None:
+    for path, title, scope in (
+        ("person/mei.md", "Mei", "shared"), ("project/billing.md", "Billing", "project:shop"),
+        ("project/pay.md", "支付服务", "shared"),
+        ("project/other.md", "Service", "project:other"), ("person/me.md", "Me", "shared"),
+    ):  # fmt: skip
+        place = store.root / "entities" / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        kind = path.partition("/")[0]
+        place.write_text(
+            f"---\nid: {kind}-{place.stem}\nkind: entity\ntype: {kind}\ntitle: {title}\nscope: {scope}\n---\n\nAn entity.\n"
+        )
+    said = ("U: Mei owns the billing service of the shop.", "U: 支付服务由小王负责")
+    consolidate(store, [talk("s1", 0, *said)])
+    notes = memories(store)
+    assert notes["Mei owns the billing service of the shop."].words("relates_to") == ["person-mei", "project-billing"]
+    assert notes["支付服务由小王负责"].words("relates_to") == ["project-pay"]
+    assert not doubts(store) and consolidate(store, [talk("s1", 0, *said)]).paths == []
+
+
 def test_twice_changes_nothing(store: Store) -> None:
     records = [read_transcript(path) for path in sorted(HERE.glob("a0*.jsonl"))]
     first = consolidate(store, [record for record in records if record])
