@@ -123,7 +123,7 @@ def measure(given: argparse.Namespace, results: Results, keep: Path) -> None:
                     vectors = given.vectors or ("real" if size <= 1_000 else "random")
                     words = ["--notes", str(size), "--language", language, "--engine", engine, "--vectors", vectors]
                     words += ["--runs", str(given.runs), *(["--no-sync"] if given.no_sync else [])]
-                    words += ["--questions", str(given.questions)]
+                    words += ["--questions", str(given.questions), "--clock", given.clock]
                     put("scale", f"{engine} {language} {size}", run("scale.py", *words))
     if "engines" in wanted:
         for size in given.sizes:
@@ -197,8 +197,11 @@ def _scale_table(found: dict[str, dict[int, Any]], sizes: list[int]) -> list[str
             row += [growth(sizes, values)] if len(sizes) > 1 else []
         if any(row[1:]):
             rows.append(row)
+    clocks = {run.get("clock", "wall") for runs in found.values() for run in runs.values()}
     kinds = {run["vectors"] for runs in found.values() for run in runs.values()}
     lines = table(head, rows)
+    if "cpu" in clocks:
+        lines += ["Processor times, children included: the machine was busy. What the warm process does is not among them.", ""]
     if "random" in kinds:
         real = max((run["notes"] for runs in found.values() for run in runs.values() if run["vectors"] == "real"), default=0)
         lines += [f"Above {real:,} notes the vectors are random ones: only their number matters to the search.", ""]
@@ -318,6 +321,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=["scale", "engines", "hooks", "embedding", "vectors"])
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--clock", choices=["wall", "cpu"], default="wall", help="cpu: processor times, on a busy machine")
     parser.add_argument("--no-sync", action="store_true")
     parser.add_argument("--render", action="store_true", help="measure nothing")
     parser.add_argument("--results", type=Path, default=RESULTS)

@@ -145,11 +145,16 @@ class Engine:
         self.timeout = timeout
         self.windows = target.collection
         self.state = target.collection + "_state"
+        self._loaded = False
         self._client: Any = self._guarded(self._connect)
 
     def _connect(self) -> Any:
+        import logging
+
         from pymilvus import MilvusClient
 
+        # It logs each refused call with its traceback; what went wrong is told by us, in one line.
+        logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
         # The embedded engine complains on stderr when another process has the file.
         with contextlib.redirect_stderr(io.StringIO()):
             return MilvusClient(self.target.uri, token=self.target.token, timeout=self.timeout)
@@ -179,8 +184,13 @@ class Engine:
             return Health("milvus", trouble=f"{error} ({error.why})" if error.why else str(error))
 
     def there(self) -> bool:
-        """Tell whether the collections are made."""
-        return bool(self._guarded(lambda: self._client.has_collection(self.state)))
+        """Tell whether the collections are made; the embedded engine's are loaded, which a server does by itself."""
+        found = all(self._guarded(lambda name=name: self._client.has_collection(name)) for name in (self.windows, self.state))  # type: ignore[misc]
+        if found and not self._loaded and "://" not in self.target.uri:
+            for name in (self.windows, self.state):
+                self._call("load_collection", name)
+            self._loaded = True
+        return found
 
     def _call(self, name: str, *words: Any, **given: Any) -> Any:
         return self._guarded(lambda: getattr(self._client, name)(*words, timeout=self.timeout, **given))

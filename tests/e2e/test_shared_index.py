@@ -6,6 +6,7 @@ python -m pytest --e2e tests/e2e/test_shared_index.py        with the extra mdme
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import random
 import shutil
@@ -144,6 +145,25 @@ def test_the_shared_index_answers_as_the_local_one_does(tmp_path: Path, monkeypa
     for query, ours, theirs in zip(asked, local, shared):
         assert seen(ours) == seen(theirs), query
     assert sum(map(len, map(seen, shared))) > 60
+
+
+def test_other_processes_find_what_one_has_pushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each opens the file anew, as commands do."""
+    root = made(tmp_path / "store", 5)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("MDMEM_EMBEDDING_BACKEND", "none")
+
+    def mdmem(*words: str) -> Any:
+        done = subprocess.run([sys.executable, "-m", "mdmem", *words, "--json"], cwd=root, capture_output=True, text=True)
+        assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+        return json.loads(done.stdout)
+
+    assert mdmem("index", "push")["pushed"][0]["written"] == 5
+    again = mdmem("index", "push", "--repo", str(root))["pushed"][0]
+    assert (again["written"], again["unchanged"]) == (0, 5)
+    answer = mdmem("recall", "word8 word9 word3", "--keyword")
+    assert answer["results"] and all(": memories/" in hit["path"] for hit in answer["results"]), answer
+    assert mdmem("index", "push", "--all")["pushed"][0]["written"] == 5
 
 
 def test_a_push_writes_what_differs_and_deletes_what_the_commit_does_not_hold(tmp_path: Path) -> None:
