@@ -164,6 +164,21 @@ def nothing_is_picked(shell: Shell) -> None:
     assert "No conflicts" in shell.run(f'cd "{shell.home}/two" && mdmem conflicts')
 
 
+def merged_by_part(shell: Shell) -> None:
+    (shell.cwd / "memories").mkdir(exist_ok=True)
+    note = "memories/deploy.md"
+    (shell.cwd / note).write_text("---\ntype: decision\ntitle: Deploy day\n---\nOn Thursdays.\n\nBefore noon.\n")
+    hub, two = shell.home / "hub.git", shell.home / "two"
+    shell.run(f"git init -q --bare '{hub}' && mdmem remote add origin '{hub}' && mdmem sync && mdmem clone '{hub}' '{two}'")
+    for place, old, new, field in ((shell.cwd, "Thursdays", "Fridays", "priority=high"), (two, "noon", "ten", "tier=core")):
+        path = place / note
+        path.write_text(path.read_text().replace(old, new))
+        shell.run(f"cd '{place}' && mdmem set 'Deploy day' {field}")
+    shell.run(f"mdmem sync && cd '{two}' && mdmem sync && cd '{shell.cwd}' && mdmem sync")
+    one, other = (shell.cwd / note).read_text(), (two / note).read_text()
+    assert one == other and all(word in one for word in ("Fridays", "ten", "priority: high", "tier: core"))
+
+
 def secrets_are_taken_out(shell: Shell) -> None:
     shell.run('mdmem remember fact "The login is password=hunter2-and-more"')
     for path in shell.home.rglob("*"):
@@ -198,6 +213,7 @@ def an_export_comes_back(shell: Shell) -> None:
 CLAIMS: dict[str, Callable[[Shell], None]] = {
     "No account, no server, no network: the embedding model is in the package": no_network,
     "The index can be deleted at any time; the next command makes it again": index_is_made_again,
+    "Notes edited on both sides are merged field by field and paragraph by paragraph": merged_by_part,
     "is kept in both versions, listed, and settled with one command": nothing_is_picked,
     "**Secrets are taken out** before anything reaches the disk": secrets_are_taken_out,
     "change it in any editor, mdmem sees it at the next command": an_editor_is_enough,
