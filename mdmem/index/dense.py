@@ -138,12 +138,13 @@ class Dense:
         return known if catalog.meta("pending") != known else ""
 
     def fill(self, catalog: Catalog, lock: Lock, deadline: float | None, tell: Tell | None = None) -> int:
-        """Embed windows that have no vector, until the monotonic `deadline`; returns how many texts still lack one.
+        """Embed windows that have no vector, until the monotonic `deadline`; returns how many texts still lack one. One short
+        batch is always done: on a busy machine the time may be over before it begins, and a first note would not be found.
 
         One process embeds at a time; the index lock is held only to write a batch, so that others save notes meanwhile.
         A kill loses one batch at most. Raises VectorsDamaged, Locked, OSError."""
         left = self.pending(catalog)
-        if not left or (deadline is not None and time.monotonic() >= deadline):
+        if not left:
             return left
         with try_lock(self.state_dir / "embed.lock") as mine:
             if mine:
@@ -153,7 +154,7 @@ class Dense:
     def _fill(self, catalog: Catalog, lock: Lock, deadline: float | None, tell: Tell | None) -> int:
         wanted = self.missing(catalog)
         total, done = len(wanted), 0
-        while done < total and (deadline is None or time.monotonic() < deadline):
+        while done < total and (not done or deadline is None or time.monotonic() < deadline):
             # A short time limit gets short batches: a note just saved is there in time, and the command ends in time.
             part = wanted[done : done + (BATCH if deadline is None or deadline - time.monotonic() > 8 else 4)]
             if not self._embed(catalog, lock, part):

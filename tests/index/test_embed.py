@@ -23,6 +23,7 @@ from mdmem.index import embed_files
 from mdmem.index.embed import BUNDLED, Embedder, EmbeddingUnavailable, load_embedder
 from mdmem.index.embed_onnx import OnnxEmbedder
 from mdmem.index.embed_pieces import Pieces
+from mdmem.store import Store
 
 TEXTS = [
     "a",
@@ -279,3 +280,11 @@ def test_the_runtime_writes_nothing_about_this_machine_and_calls_nobody(tmp_path
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert list(home.rglob("*")) == []
+
+
+def test_a_first_note_gets_its_vector_also_when_the_time_is_over_before_it_begins(store: Store) -> None:
+    (store.root / "memories").mkdir(exist_ok=True)
+    for number in range(6):
+        (store.root / f"memories/n{number}.md").write_text(f"Note {number} about the plant.\n")
+    out = store.index.refresh(embed_budget_s=1e-9)
+    assert out.added == 6 and out.pending_vectors == 2  # one short batch of four
