@@ -27,3 +27,10 @@ def test_every_page_is_reached_from_the_index() -> None:
     for page in (ROOT / "docs").rglob("*.md"):
         name = page.relative_to(ROOT / "docs").as_posix()
         assert name == "README.md" or f"({name})" in index, f"docs/README.md does not name {name}"
+
+
+def test_each_field_of_the_frontmatter_is_explained() -> None:
+    from mdmem.notes.json_schema import json_schema
+
+    silent = [name for name, field in json_schema()["then"]["properties"].items() if not field["description"]]
+    assert silent == [], "say in mdmem/notes/json_schema.py what it means, then python tools/make_docs.py"

@@ -26,6 +26,7 @@ _MEANS = {
     "aliases": "Other names and ids that lead here",
     "read_by": "Who has read a message: agent@device",
     "review": "Notes that this one may contradict or repeat",
+    "reviewed": "Notes beside which a person let this one stand",
     "scope": "Where the note matters: shared, local, agent:NAME, project:NAME or user:NAME",
     "agent": "Who wrote it",
     "device": "Where it was written",
