@@ -267,14 +267,20 @@ def live(store: Store, facts: list[Fact], sessions: int, llm: Llm | None) -> int
     return settle_all(store)
 
 
+# Doubts that a person has to settle without a model: the same for each manner of the model.
+BY_HAND: list[int] = []
+
+
 def test_with_a_model_it_is_never_worse_than_without(make_store: Callable[..., Store], model: Model) -> None:
-    facts = FACTS[:4] + FACTS[20:23] + FACTS[28:30]
+    facts = FACTS[:4] + FACTS[20:22] + FACTS[28:30]
     options = {"embedding.backend": "none"}
-    without = make_store("without", **options)
-    by_hand = live(without, facts, 4, None)
-    check(without, facts)
+    if not BY_HAND:
+        without = make_store("without", **options)
+        BY_HAND.append(live(without, facts, 3, None))
+        check(without, facts)
+    (by_hand,) = BY_HAND
     store = make_store("with", **options)
-    with_model = live(store, facts, 4, asked_by(model))
+    with_model = live(store, facts, 3, asked_by(model))
     assert model.asked
     check(store, facts, junk=("evil.example", "12345"))
     assert with_model <= by_hand
