@@ -276,11 +276,11 @@ def test_with_a_model_it_is_never_worse_than_without(make_store: Callable[..., S
     options = {"embedding.backend": "none"}
     if not BY_HAND:
         without = make_store("without", **options)
-        BY_HAND.append(live(without, facts, 3, None))
+        BY_HAND.append(live(without, facts, 4, None))
         check(without, facts)
     (by_hand,) = BY_HAND
     store = make_store("with", **options)
-    with_model = live(store, facts, 3, asked_by(model))
+    with_model = live(store, facts, 4, asked_by(model))
     assert model.asked
     check(store, facts, junk=("evil.example", "12345"))
     assert with_model <= by_hand
