@@ -187,7 +187,8 @@ def render(found: dict[str, Any]) -> str:
     for name, runs in found["files"].items():
         lines += [f"### {name}: {runs['notes']} notes, {runs['questions']} questions", ""]
         rows = []
-        for peer, result in runs["peers"].items():
+        order = [peer.name for peer in PEERS]
+        for peer, result in sorted(runs["peers"].items(), key=lambda entry: order.index(entry[0])):
             if "why" in result:
                 rows.append([peer, result["why"], *[""] * (len(columns) - 1)])
             else:
@@ -196,6 +197,7 @@ def render(found: dict[str, Any]) -> str:
                 ]
                 rows.append([peer, *row])
         lines += table.table(head, rows)
+        lines += _losses(runs["peers"])
     remarks = [
         f"{peer.name} {version}: {peer.remark}" for peer in PEERS if (version := found["versions"].get(peer.name)) is not None
     ]
@@ -206,6 +208,21 @@ def render(found: dict[str, Any]) -> str:
         END,
     ]
     return "\n".join(lines)
+
+
+def _losses(peers: dict[str, Any]) -> list[str]:
+    """Return one line on where another does better than mdmem."""
+    ours = peers.get("mdmem", {})
+    lost = []
+    for title, names, sign in (
+        ("finds more", ("recall@1", "recall@5", "recall@10", "mrr"), 1),
+        ("is quicker", ("p50_ms",), -1),
+    ):
+        for peer, result in sorted(peers.items()):
+            better = [name for name in names if name in ours and name in result and sign * (result[name] - ours[name]) > 0]
+            if better and peer != "mdmem":
+                lost.append(f"{peer} {title} ({', '.join(name.replace('_ms', '') for name in better)})")
+    return [f"Where mdmem loses: {'; '.join(lost)}.", ""] if lost else []
 
 
 def version_of(peer: Peer, python: str) -> str:
@@ -230,7 +247,11 @@ def main() -> int:
     results = json.loads(table.RESULTS.read_text("utf-8")) if table.RESULTS.exists() else {}
     before = results.get("peers", {})
     # Files measured earlier keep their tables.
-    found: dict[str, Any] = {"machine": table.machine(), "files": before.get("files", {}), "versions": {}}
+    found: dict[str, Any] = {
+        "machine": table.machine(),
+        "files": before.get("files", {}),
+        "versions": before.get("versions", {}),
+    }
     ready: dict[str, Any] = {}
     for peer in PEERS:
         if peer.name in given.only:

@@ -17,7 +17,8 @@ from mdmem.index.score import Corpus, Coverage, Hit, Settings, Term, TextHits, _
 from mdmem.index.segment import FIELDS, MemorySegment, Postings, Row, Segment, frequencies, memory
 
 MARGIN = 100  # candidates beyond the limit, or half of it: 99.6 % of the best 200 of 4,000 were among 300
-CLAUSES = 1_000  # notes that are asked for by name; of more, each candidate is looked at
+CLAUSES = 1_000  # notes that are asked for one by one; more go as a set
+FEW = 200  # notes of a filter that goes into the query; with more, each candidate is looked at
 BITS = 20  # terms told apart by one float32 score
 
 _Query = tantivy.Query
@@ -117,7 +118,7 @@ class TantivyCorpus(Corpus):
         query = _Query.boolean_query(
             [(_Occur.Should, _Query.boost_query(self._term("all", term.text), max(term.weight, 0.01))) for term in terms]
         )
-        if allowed is not None and len(allowed) <= CLAUSES:
+        if allowed is not None and len(allowed) <= FEW:
             query = _Query.boolean_query([(_Occur.Must, self._among("note", allowed)), (_Occur.Must, query)])
         asked = wanted
         while True:

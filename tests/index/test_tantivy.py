@@ -85,7 +85,7 @@ def test_filters_and_what_waits_in_the_queue_count_as_in_whoosh(
     tmp_path: Path, share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Few notes are asked for by name, of many each candidate is looked at; both ways are taken here."""
-    monkeypatch.setattr("mdmem.index.tantivy_corpus.CLAUSES", 20)
+    monkeypatch.setattr("mdmem.index.tantivy_corpus.FEW", 20)
     rng = random.Random(3)
     old = [row(n, n, rng) for n in range(1, 400)]
     new = [row(500 + n, n, rng) for n in (3, 77, 900)]
@@ -101,7 +101,7 @@ def test_filters_and_what_waits_in_the_queue_count_as_in_whoosh(
 
 def test_a_filter_that_leaves_little_of_many_hits_loses_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The allowed notes come last in tantivy's order: it is asked for more until they are reached."""
-    monkeypatch.setattr("mdmem.index.tantivy_corpus.CLAUSES", 5)
+    monkeypatch.setattr("mdmem.index.tantivy_corpus.FEW", 5)
     monkeypatch.setattr("mdmem.index.tantivy_corpus.MARGIN", 0)
     rows = [Row(n, n, (["walrus"] + ["filler"] * (n // 4), [], [], [])) for n in range(1, 900)]
     index = fresh(tmp_path)
