@@ -63,6 +63,9 @@ def compare(new: Statement, old: Statement, cosine: float | None = None, limit: 
     slotted = _slotted(new, old)
     if slotted is not None and (new.changes or old.changes):
         return slotted
+    if new.sweeping != old.sweeping and (_within(old, new) or _within(new, old)):
+        # `for all changes` says more than `for risky changes`, with fewer words.
+        return Verdict("perhaps", "one of the two speaks of all, the other of some")
     if (_within(old, new) and spelled(old.text) <= spelled(new.text)) or _begins(old.text, new.text):
         return Verdict("wider", "it says all of that and more")
     # What is said already is not written again, so every word of it must stand there.
@@ -142,6 +145,8 @@ def _slotted(new: Statement, old: Statement) -> Verdict | None:
     one, two = old.slot[1].lower(), new.slot[1].lower()
     if before != after or after == "phrase" or one in two or two in one:
         return None
+    if after == "word" and not new.changes:
+        return Verdict("opposes", f"{old.slot[1]} or {new.slot[1]}")
     return Verdict("update", f"{old.slot[1]} before, {new.slot[1]} now")
 
 

@@ -80,6 +80,9 @@ _NUMBER_ZH = re.compile(
 )
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _DAY = re.compile(rf"\b({'|'.join(_DAYS)})s?\b|(?:周|星期|礼拜)([一二三四五六日天])", re.IGNORECASE)
+_SWEEPING = re.compile(
+    r"\b(?:all|every|each|any|only|always|everything|everywhere|nobody)\b|所有|全部|一律|每个|每次|只|仅|任何", re.I
+)
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[._+#/@-]+[A-Za-z0-9]+)*(?:\+\+|#)?")
 # A number that says which one is meant: `Milestone 3 is done`, `第3轮`.
 _LABEL = re.compile(r"(?:[A-Za-z]+\s+)?([A-Za-z]+|第)\s*#?(\d+)|(?:\S+\s+){0,4}([A-Za-z]+)\s+#?(\d+)[.]?$")
@@ -112,6 +115,11 @@ class Statement:
     changes: bool = False
     dropped: frozenset[str] = field(default_factory=frozenset)
     slot: tuple[frozenset[str], str, str] | None = None
+
+    @property
+    def sweeping(self) -> bool:
+        """Whether it speaks of all there are, or of these alone."""
+        return _SWEEPING.search(self.text) is not None
 
     @property
     def values(self) -> frozenset[str]:
@@ -274,6 +282,7 @@ _SLOTS = (
 )
 
 
+_NOW = re.compile(r"^(?:now|currently|现在)\s*", re.IGNORECASE)
 _FROM = re.compile(r"\bfrom .*$", re.IGNORECASE)
 
 
@@ -286,7 +295,7 @@ def _slot(text: str) -> tuple[frozenset[str], str, str] | None:
         about = _FROM.sub("", match["s"])
         subject = _topic(_numbers(about)[1], set()) | _names(about)[0] | _numbers(about)[0]
         if subject:
-            return frozenset(subject), match["v"].strip(), relation
+            return frozenset(subject), _NOW.sub("", match["v"].strip()), relation
     return None
 
 
@@ -295,12 +304,12 @@ def slot_text(text: str) -> dict[str, str]:
     for pattern in _SLOTS:
         match = pattern.match(" ".join(text.split()))
         if match is not None and shape(match["v"]) != "phrase":
-            return {re.sub(r"[\s:：]+", " ", match["s"]).strip().lower()[:60]: match["v"].strip()}
+            return {re.sub(r"[\s:：]+", " ", match["s"]).strip().lower()[:60]: _NOW.sub("", match["v"].strip())}
     return {}
 
 
 def shape(value: str) -> str:
-    """Return what kind of value a text is: number, day, name, word, or phrase (not one value)."""
+    """Return what kind of value a text is: number, day, name, word (one of its kind), or phrase (not one value)."""
     numbers, rest = _numbers(value)
     left = [word for word in tokens(_STOP_ZH.sub(" ", rest)) if word not in _stop()]
     if numbers:
@@ -311,5 +320,9 @@ def shape(value: str) -> str:
     if names and len(value.split()) <= 4:
         return "name"
     if _CJK.search(value):
-        return "name" if len(value) <= 6 else "phrase"
-    return "name" if len(value.split()) == 1 else "phrase"
+        return "name" if len(value) <= 6 and not value.endswith(("的", "了")) else "phrase"
+    # `blue` and `green` cannot both be; `encrypted` and `compressed` can.
+    words = value.split()
+    if len(words) == 1 and value[0].isupper():
+        return "name"
+    return "word" if len(words) == 1 and not re.search(r"(?:ed|ing|able|ible|ful|less|ous|ive)$", words[0]) else "phrase"

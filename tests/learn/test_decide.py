@@ -237,3 +237,22 @@ def test_an_event_replaces_no_fact(store: Store) -> None:
     old = keep(store, "The staging server listens on port 8080.")
     assert keep(store, "The staging server now listens on port 9090.", "event").action == "created"
     assert store.folder.read(old.path).status == ""
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "verdicts"),
+    [
+        ("Use feature flags for risky changes", "Use feature flags for all changes", {"perhaps"}),
+        ("Use feature flags for all changes", "Use feature flags for risky changes", {"perhaps", "wider"}),
+        ("The backup is encrypted", "The backup is compressed", {"apart"}),
+        ("接口是幂等的", "接口是公开的", {"apart"}),
+        ("The login button is blue", "The login button is green", {"opposes"}),
+        ("The login button is blue", "The login button is now green", {"update"}),
+        ("The timeout is 30 seconds", "The timeout is 30 minutes", {"update", "opposes"}),
+        ("Deploy to staging before lunch", "Deploy to production before lunch", {"perhaps", "apart"}),
+        ("We use Redis for caching in the web app", "We use Redis for caching in the mobile app", {"perhaps", "apart"}),
+        ("Staging uses PostgreSQL 15", "Production uses PostgreSQL 16", {"apart", "opposes"}),
+    ],
+)
+def test_what_may_both_hold_is_neither_dropped_nor_replaced(older: str, newer: str, verdicts: set[str]) -> None:
+    assert compare(read(newer), read(older)).kind in verdicts
