@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 @click.option("--session", "sessions", multiple=True, metavar="ID", help="A session's id, its note, or a transcript's path.")
 @click.option("--since", default="", metavar="DATE", help="Sessions that ended since then: 7d, 2026-11-01.")
 @click.option("--transcripts", is_flag=True, help="Also sessions of which only Claude Code's transcript is left.")
+@click.option("--all-notes", is_flag=True, help="Compare also memories from before the first consolidation, a part at a time.")
 @click.option("--no-llm", is_flag=True, help="By rules alone, whatever is configured.")
 @click.option("--dry-run", is_flag=True, help="Say what would be kept, and what would be sent to a language model.")
 @json_option
@@ -28,6 +29,7 @@ def command(
     sessions: tuple[str, ...],
     since: str,
     transcripts: bool,
+    all_notes: bool,
     no_llm: bool,
     dry_run: bool,
     as_json: bool,
@@ -47,7 +49,7 @@ def command(
     records = [one_session(store, one) for one in sessions] or sessions_since(store, moment, transcripts)
     llm = None if no_llm else load_llm(store.config, store.data_dir, store.clock)
     with progress("sessions") as tell:
-        done = consolidate(store, records, llm=llm, dry_run=dry_run, load=True, progress=tell)
+        done = consolidate(store, records, llm=llm, dry_run=dry_run, load=True, everything=all_notes, progress=tell)
     emit(done.as_dict(), as_json, lambda: _print(done, dry_run))
     for text in done.notices:
         note(f"note: {clean(text)}")

@@ -75,11 +75,13 @@ def consolidate(
     llm: Llm | None = None,
     dry_run: bool = False,
     load: bool = False,
+    everything: bool = False,
     progress: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> Consolidated:
     """Draw the memories from these sessions, compare what came by sync, look for steps that recur. One commit, at the end.
 
-    `load`: a model that is not loaded may be loaded for finding neighbours. A session that cannot be read is a notice."""
+    `load`: a model that is not loaded may be loaded for finding neighbours. `everything`: compare also memories that were there
+    before the first consolidation. A session that cannot be read is a notice."""
     from mdmem.learn.procedures import recurring
     from mdmem.learn.reconcile import reconcile
 
@@ -94,7 +96,7 @@ def consolidate(
             out.notices.append(f"session {record.session[:36]}: {error}")
     progress(len(ordered), len(ordered), "")
     if not dry_run:
-        reconcile(store, out, load)
+        reconcile(store, out, load, everything)
         if llm is not None:
             _opinions(store, llm, out)
         recurring(store, out)

@@ -4,6 +4,7 @@ device. Here they are, once, with results that depend on the notes alone, so tha
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mdmem.clock import read_stamp
@@ -20,11 +21,14 @@ if TYPE_CHECKING:
     from mdmem.store import Store
 
 # Notes compared in one run, the newest first; the rest is for the next run.
-AT_ONCE = 400
+AT_ONCE = 200
 
 
-def reconcile(store: Store, out: Consolidated, load: bool = False) -> None:
-    """Compare every active memory that was not compared on this device yet; changed paths go into `out`."""
+def reconcile(store: Store, out: Consolidated, load: bool = False, everything: bool = False) -> None:
+    """Compare every active memory that was not compared on this device yet; changed paths go into `out`.
+
+    The first time, what is there counts as compared: a store that somebody has kept for years is not gone through and changed
+    because a session ended. `everything`: do that, a part at a time."""
     store.index.refresh(embed_budget_s=0.0)
     sql = (
         "SELECT id, path, scope, type FROM notes WHERE kind = 'memory' AND folder = '' AND state = 'ok' AND id IS NOT NULL "
@@ -32,13 +36,14 @@ def reconcile(store: Store, out: Consolidated, load: bool = False) -> None:
     )
     patterns = agent_scopes(store)
     rows = [row for row in store.index.catalog.rows(sql) if may_read(row["scope"], patterns)]
-    seen = _seen(store)
-    fresh = [row for row in rows if row["id"] not in seen][:AT_ONCE]
+    seen = _seen(store) or Seen(set(), {row["id"] for row in rows} - {one.id for one in out.drawn})
+    known = seen.compared if everything else seen.compared | seen.before
+    fresh = [row for row in rows if row["id"] not in known][:AT_ONCE]
     for row in reversed(fresh):
         note = store.folder.read(row["path"])
         if note.ok and note.status in ("", "active"):
             _beside(store, note, out, load)
-    _keep_seen(store, seen | {row["id"] for row in fresh})
+    _keep_seen(store, Seen(seen.compared | {row["id"] for row in fresh}, seen.before))
 
 
 def compare_paths(store: Store, paths: list[str]) -> tuple[list[dict[str, str]], list[str]]:
@@ -51,26 +56,38 @@ def compare_paths(store: Store, paths: list[str]) -> tuple[list[dict[str, str]],
     if not paths:
         return [], []
     store.index.refresh(embed_budget_s=0.0)
+    present = {str(row["id"]) for row in store.index.catalog.rows("SELECT id FROM notes WHERE kind = 'memory' AND id != ''")}
     done = set()
     for path in paths[:AT_ONCE]:
         note = store.folder.read(path)
         if note.ok and note.id and note.status in ("", "active"):
             _beside(store, note, out, load=False)
             done.add(note.id)
-    _keep_seen(store, _seen(store) | done)
+    seen = _seen(store) or Seen(set(), present)
+    _keep_seen(store, Seen(seen.compared | done, seen.before))
     return out.reconciled, list(dict.fromkeys(out.paths))
 
 
-def _seen(store: Store) -> set[str]:
+@dataclass(frozen=True)
+class Seen:
+    """Ids of memories that were compared on this device, and of those that were there before the first comparison."""
+
+    compared: set[str]
+    before: set[str]
+
+
+def _seen(store: Store) -> Seen | None:
+    """Return what was compared, None when there was no comparison yet."""
     try:
         data = json.loads((store.common_state_dir / "compared.json").read_text("utf-8"))
-    except (OSError, ValueError):
-        return set()
-    return {str(item) for item in data} if isinstance(data, list) else set()
+        return Seen({str(item) for item in data["compared"]}, {str(item) for item in data["before"]})
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
-def _keep_seen(store: Store, ids: set[str]) -> None:
-    write_private(store.common_state_dir / "compared.json", json.dumps(sorted(ids)).encode())
+def _keep_seen(store: Store, seen: Seen) -> None:
+    data = {"compared": sorted(seen.compared), "before": sorted(seen.before - seen.compared)}
+    write_private(store.common_state_dir / "compared.json", json.dumps(data).encode())
 
 
 def _beside(store: Store, note: Note, out: Consolidated, load: bool) -> None:

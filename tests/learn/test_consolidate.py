@@ -235,6 +235,23 @@ def test_a_note_from_the_other_device_is_compared_once_it_is_here(make_store: Ca
     assert all(consolidate(store, []).paths == [] for store in (one, two)) and not doubts(one)
 
 
+def test_a_store_kept_for_years_is_not_gone_through_because_a_session_ended(store: Store) -> None:
+    from mdmem.learn.apply import change
+    from mdmem.memory.remember import Memory, remember
+
+    old = remember(store, Memory("fact", "The staging server listens on port 8080.", scope="project:shop"))
+    store.clock.advance(days=1)  # type: ignore[attr-defined]
+    new = remember(store, Memory("fact", "The staging server listens on port 9090.", scope="project:shop"))
+    for made in (old, new):
+        note = store.folder.read(made.path)
+        change(store, note, {"status": None, "superseded_by": None, "supersedes": None})
+    before = {path: path.read_bytes() for path in (store.root / "memories").iterdir()}
+    done = consolidate(store, [talk("s1", 0, "U: We use Redis 7 for caching.")])
+    assert not done.reconciled and all(path.read_bytes() == data for path, data in before.items())
+    asked = consolidate(store, [], everything=True)
+    assert [row["outcome"] for row in asked.reconciled] == ["update"] and store.folder.read(old.path).status == "superseded"
+
+
 def exchange(one: Store, two: Store) -> None:
     """What a sync without conflicts does: both have the files of both."""
     for source, target in ((one, two), (two, one)):
