@@ -150,7 +150,7 @@ def trusted_stores() -> list[dict[str, str]]:
     """Return the entries {id, remote, path}; [] when the list is absent or damaged (then nothing is trusted)."""
     try:
         data = json.loads(trusted_file().read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return []
     return [e for e in data if isinstance(e, dict)] if isinstance(data, list) else []
 

@@ -20,6 +20,7 @@ from mdmem.notes.frontmatter import edit
 from mdmem.recall.query import Filters, Query
 from mdmem.recall.recall import recall
 from mdmem.store import Store
+from tests.repo.conftest import World
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -197,3 +198,16 @@ def test_i43_a_window_without_data_is_a_valid_answer(store: Store) -> None:
         assert done.returncode == 0, (args, done.stderr)
         assert isinstance(json.loads(done.stdout), dict)
     assert recall(store, Query("nothing", filters=Filters(types=()))).results == []
+
+
+def test_n2_a_deleted_name_with_umlauts_is_committed_and_merged(tmp_path: Path) -> None:
+    gone, kept = "memories/hyvää yötä.md", "memories/b.md"
+    one, two = World(tmp_path / "world").pair({gone: "---\nid: mem-a\n---\na\n", kept: "---\nid: mem-b\n---\nb\n"})
+    (one.top / gone).unlink()
+    two.write(kept, "---\nid: mem-b\n---\nchanged\n")
+    for clone in (one, two, one):
+        assert clone.sync().state in ("pushed", "merged", "clean")
+    assert one.files() == two.files() and gone not in one.files()
+    assert "changed" in one.read(kept)
+    for clone in (one, two):
+        clone.healthy()

@@ -113,8 +113,9 @@ def guarded(group: click.Group, args: list[str]) -> int:
         return _unexpected(error, as_json)
 
 
-# What the disk says, and no fault of the program: one line, no report.
-_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM)
+# What the disk says, or a file of another kind than expected, and no fault of the program: one line, no report.
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR)
+_DISK += (errno.ELOOP, errno.ENAMETOOLONG, errno.EMFILE, errno.ENFILE, errno.EBUSY, errno.ESTALE)
 
 
 def _usage(error: click.ClickException, as_json: bool) -> int:

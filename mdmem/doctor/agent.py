@@ -62,7 +62,7 @@ def _plugin_on(path: Path) -> bool:
 def _entries(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     try:
         data = json.loads(path.read_text("utf-8-sig"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return
     events = data.get("hooks") if isinstance(data, dict) else None
     for event, groups in events.items() if isinstance(events, dict) else ():
@@ -82,7 +82,7 @@ def broken_settings(look: Look) -> Iterator[Finding]:
             json.loads(path.read_text("utf-8-sig"))
         except OSError:
             continue
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             yield Finding("claude-settings", ERROR, f"{path} is not JSON: {error}", "mend it in an editor")
 
 

@@ -85,7 +85,7 @@ def clock(look: Look) -> Iterator[Finding]:
     rows = look.store.index.catalog.rows("SELECT path, updated FROM notes WHERE folder = '' ORDER BY updated DESC LIMIT 20")
     may_name = nameable(look.store)
     rows = [row for row in rows if may_name(row["path"])]
-    late = [row["path"] for row in rows if (moment := read_stamp(row["updated"] or "")) and moment > now + SKEW]
+    late = [row["path"] for row in rows if (moment := read_stamp(row["updated"] or "")) and moment - now > SKEW]
     if late:
         text = f"{len(late)} notes are dated in the future, such as {late[0]}: this machine's clock or another's is wrong"
         yield Finding("clock", WARNING, text, "look at the clock of each machine")

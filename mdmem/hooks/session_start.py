@@ -88,7 +88,7 @@ def _claims(place: Place) -> dict[str, str]:
     try:
         with open(os.path.join(place.common, "claims.json"), "rb") as stream:
             data = loads(stream.read(1 << 20))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return {str(task): str(claim) for task, claim in data.items()} if isinstance(data, dict) else {}
 

@@ -110,7 +110,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """Return what `write_json` left, {} when there is nothing that can be read."""
     try:
         known = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return known if isinstance(known, dict) else {}
 

@@ -115,6 +115,7 @@ def _one(
     if source is None:
         return
     checked = time_ns()
+    found = _storable(found)
     try:
         note = source.read(found.path)
     except NotFound:
@@ -200,6 +201,15 @@ def _date(columns: dict[str, Any], source: Source, found: FileStat, old: sqlite3
     columns["updated"] = columns["updated"] or moment
     known = old["created"] if old is not None and old["dated"] == COMMIT else None
     columns["created"] = columns["created"] or min(known or moment, columns["updated"])
+
+
+def _storable(found: FileStat) -> FileStat:
+    """Return a file's numbers as SQLite can hold them, in 64 bits with a sign: some file systems number inodes beyond that, and
+    a file may be dated after 2262. Such a file differs from its row at every look and is compared by content."""
+    numbers = found[1:]
+    if all(-(1 << 63) <= number < 1 << 63 for number in numbers):
+        return found
+    return FileStat(found.path, *((number + (1 << 63)) % (1 << 64) - (1 << 63) for number in numbers))
 
 
 def from_ns(mtime_ns: int) -> str:

@@ -261,7 +261,7 @@ class Vectors:
             generation, check = str(head["generation"]), head.pop("check")
             if check != _head_check(head):
                 raise ValueError("its checksum differs")
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise VectorsDamaged("the stored vectors have a damaged head", why=str(error)) from error
         wanted = {"format": FORMAT, "fingerprint": self.fingerprint, "dims": self.dims, "generation": generation}
         return generation if head == wanted else ""

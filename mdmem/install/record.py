@@ -55,6 +55,6 @@ def save_record(path: Path, record: Record | None) -> None:
 def _all() -> dict[str, object]:
     try:
         found = json.loads(read_settings(record_file()).text or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

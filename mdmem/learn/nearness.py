@@ -71,7 +71,7 @@ def limit_of(embedder: Embedder) -> float:
     path = data_home() / "learn" / f"{embedder.fingerprint}-{len(pairs)}.json"
     try:
         return float(json.loads(path.read_text("utf-8"))["limit"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         pass
     limit = threshold(*cosines(embedder, pairs))
     try:

@@ -13,6 +13,7 @@ from mdmem.locate import write_private
 from mdmem.locks import FileLock
 
 KEEP_DAYS = 60
+NOTHING = {"calls": 0, "tokens_in": 0, "tokens_out": 0, "cost": 0.0}
 
 
 @dataclass
@@ -25,16 +26,17 @@ class Ledger:
     max_cost: float = 0.0
 
     def _read(self) -> dict[str, dict[str, Any]]:
+        """Return {day: row}; a row that is damaged counts as none."""
         try:
             data = json.loads(self.path.read_text("utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
-        return data if isinstance(data, dict) else {}
+        rows = data.items() if isinstance(data, dict) else ()
+        return {day: row for day, row in rows if _whole(row)}
 
     def today(self) -> dict[str, Any]:
         """Return today's row (UTC)."""
-        row = self._read().get(self.clock.now().strftime("%Y-%m-%d"))
-        return row if isinstance(row, dict) else {"calls": 0, "tokens_in": 0, "tokens_out": 0, "cost": 0.0}
+        return self._read().get(self.clock.now().strftime("%Y-%m-%d")) or dict(NOTHING)
 
     def allow(self) -> None:
         """Raise LlmUnavailable when today's limit is spent."""
@@ -51,7 +53,7 @@ class Ledger:
         with FileLock(self.path.with_name(self.path.name + ".lock")):
             data = self._read()
             day = self.clock.now().strftime("%Y-%m-%d")
-            row = data.get(day) or {"calls": 0, "tokens_in": 0, "tokens_out": 0, "cost": 0.0}
+            row = data.get(day) or dict(NOTHING)
             row["calls"] += 1
             row["tokens_in"] += answer.tokens_in
             row["tokens_out"] += answer.tokens_out
@@ -59,3 +61,8 @@ class Ledger:
             data[day] = row
             kept = dict(sorted(data.items())[-KEEP_DAYS:])
             write_private(self.path, json.dumps(kept, indent=1).encode())
+
+
+def _whole(row: Any) -> bool:
+    """Return whether a row holds the numbers that it should."""
+    return isinstance(row, dict) and all(type(row.get(name)) in (int, float) for name in NOTHING)

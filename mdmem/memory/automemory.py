@@ -127,7 +127,11 @@ def sync_memories(store: Store, cwd: Path, dry_run: bool = False) -> MemorySync:
             except (OSError, MdmemError) as error:
                 out.failed.append({"path": name, "reason": str(error)})
         if not dry_run:
-            base.save()
+            try:
+                base.save()
+            except OSError as error:
+                # The files are where they belong; without a base the next sync merges more than it need.
+                out.failed.append({"path": error.filename or str(base.folder), "reason": error.strerror or str(error)})
     if dry_run:
         return out
     touched = [*out.to_store, *out.to_claude, *out.merged, *out.removed]
@@ -150,7 +154,7 @@ class _Base:
         try:
             data = json.loads((self.folder / "base.json").read_text("utf-8"))
             self.known = {k: v for k, v in data.items() if isinstance(v, dict)}
-        except (OSError, ValueError, AttributeError):
+        except (OSError, ValueError, AttributeError, RecursionError):
             # Without a base both versions count as new: more is merged, nothing is lost.
             self.known = {}
 

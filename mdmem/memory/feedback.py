@@ -26,9 +26,15 @@ def ratings(store: Store) -> dict[str, dict[str, Any]]:
     """Return {note id or path: {weight, count, last}}; {} when nothing was rated or the file is damaged."""
     try:
         data = json.loads((store.common_state_dir / "feedback.json").read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
-    return {str(k): v for k, v in data.items() if isinstance(v, dict)} if isinstance(data, dict) else {}
+    rows = data.items() if isinstance(data, dict) else ()
+    return {key: row for key, row in rows if isinstance(row, dict) and _whole(row)}
+
+
+def _whole(row: dict[str, Any]) -> bool:
+    """Return whether a row holds the numbers that it should."""
+    return type(row.get("weight")) in (int, float) and type(row.get("count")) is int
 
 
 def rate(store: Store, reference: str, rating: str) -> dict[str, Any]:

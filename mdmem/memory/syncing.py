@@ -109,7 +109,7 @@ def last_outcome(store: Store) -> dict[str, Any]:
     try:
         entry = json.loads(_outcome_file(store).read_bytes())
         return entry if isinstance(entry, dict) else {}
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
 
 

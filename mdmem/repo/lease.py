@@ -29,6 +29,7 @@ from mdmem.repo.stream import NewCommit, Signature, write_commit
 
 REFS = "refs/mdmem/leases/"
 _LONGEST = 180
+_YEAR = 366 * 86400.0
 _MAKING = "refs/mdmem/lease"
 
 
@@ -46,7 +47,10 @@ class Lease:
     @property
     def until(self) -> datetime:
         """When it ends on this machine's clock."""
-        return self.seen + timedelta(seconds=self.ttl)
+        try:
+            return self.seen + timedelta(seconds=self.ttl)
+        except OverflowError:
+            return datetime.max.replace(tzinfo=self.seen.tzinfo)  # a clock at the end of time
 
     def as_dict(self, now: datetime) -> dict[str, Any]:
         """Return the JSON form."""
@@ -98,10 +102,19 @@ def read_seen(common_dir: Path) -> dict[str, Lease]:
         for key, entry in data.items():
             seen = read_stamp(entry["seen"])
             if seen is not None:
-                found[key] = Lease(key, entry["holder"], float(entry["ttl"]), seen, entry["oid"], bool(entry["local"]))
+                ttl = _seconds(entry["ttl"], _YEAR)
+                found[key] = Lease(key, str(entry["holder"]), ttl, seen, str(entry["oid"]), bool(entry["local"]))
         return found
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
+
+
+def _seconds(value: Any, most: float) -> float:
+    """Return a duration out of a file or a remote, at most `most`. Raises ValueError or TypeError for what is none."""
+    seconds = float(value)
+    if not seconds >= 0:  # not a number is not either
+        raise ValueError("not a duration")
+    return min(seconds, most)
 
 
 def lease_on(common_dir: Path, note_id: str, holder: str, now: datetime) -> Lease | None:
@@ -154,8 +167,8 @@ def _parse(line: str, now: datetime) -> Lease | None:
     oid, _, rest = line.partition("\0")
     try:
         entry = json.loads(rest.partition("\0")[0])
-        return Lease(unquote(str(entry["id"])), str(entry["holder"])[:200], min(float(entry["ttl"]), 86400.0), now, oid)
-    except (ValueError, KeyError, TypeError):
+        return Lease(unquote(str(entry["id"])), str(entry["holder"])[:200], _seconds(entry["ttl"], 86400.0), now, oid)
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

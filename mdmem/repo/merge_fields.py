@@ -211,7 +211,7 @@ def _later(state: _Merge) -> int | None:
     ours, theirs = (read_stamp(origin.updated) for origin in state.origins)
     if ours is None or theirs is None or ours == theirs:
         return None
-    if state.now is not None and max(ours, theirs) > state.now + SKEW:
+    if state.now is not None and max(ours, theirs) - state.now > SKEW:
         return None
     return 0 if ours > theirs else 1
 

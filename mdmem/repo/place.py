@@ -75,7 +75,7 @@ def finish_first(git: Git, now: datetime) -> None:
             raise ValueError(lock_path)
     except FileNotFoundError:
         return
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         lock_path = git.common_dir / "mdmem" / "write.lock"
     with FileLock(lock_path, timeout=3.0), commit_lock(git):
         finish(git, now)
@@ -89,7 +89,7 @@ def finish(git: Git, now: datetime) -> str:
         old, new, branch = str(entry["old"]), str(entry["new"]), str(entry["branch"])
     except FileNotFoundError:
         return ""
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         file.unlink(missing_ok=True)
         return ""
     state = git.state()

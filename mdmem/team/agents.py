@@ -93,9 +93,10 @@ def heartbeat(store: Store, doing: str = "") -> dict[str, Any]:
 def _beats(store: Store) -> dict[str, dict[str, Any]]:
     try:
         data = json.loads((store.common_state_dir / "heartbeats.json").read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
-    return {str(k): v for k, v in data.items() if isinstance(v, dict)} if isinstance(data, dict) else {}
+    rows = {key: row for key, row in data.items() if isinstance(row, dict)} if isinstance(data, dict) else {}
+    return {key: {name: text for name, text in row.items() if isinstance(text, str)} for key, row in rows.items()}
 
 
 def agents(store: Store, since: datetime | None = None) -> list[dict[str, Any]]:

@@ -37,7 +37,7 @@ def mine(store: Store) -> dict[str, str]:
     """Return {task id: claim} of what this device claimed and has not given back."""
     try:
         data = json.loads(_path(store).read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return {str(k): str(v) for k, v in data.items()} if isinstance(data, dict) else {}
 

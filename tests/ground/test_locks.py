@@ -76,3 +76,38 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "lock").symlink_to(victim)
     with pytest.raises(OSError), FileLock(tmp_path / "lock", timeout=1):
         pass
+
+
+def test_without_fcntl_the_lock_is_windows_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The branch for Windows, run here with a stand-in for its byte-range lock: held is held, released is free."""
+    import types
+
+    from mdmem import locks
+
+    held: dict[tuple[int, int], int] = {}
+
+    def locking(descriptor: int, mode: int, count: int) -> None:
+        found = os.fstat(descriptor)
+        key = (found.st_dev, found.st_ino)
+        owner = held.get(key)
+        if owner is not None and owner != descriptor:
+            try:
+                os.fstat(owner)
+                raise OSError(13, "Permission denied")  # what msvcrt says of a range that another handle holds
+            except OSError as error:
+                if error.errno == 13:
+                    raise
+        held[key] = descriptor
+
+    monkeypatch.setitem(sys.modules, "msvcrt", types.SimpleNamespace(LK_NBLCK=2, locking=locking))
+    source = Path(locks.__file__).read_text("utf-8")
+    assert source.count('if os.name == "nt":') == 1
+    windows = types.ModuleType("windows_locks")
+    monkeypatch.setitem(sys.modules, "windows_locks", windows)
+    exec(compile(source.replace('if os.name == "nt":', "if True:"), "windows_locks", "exec"), windows.__dict__)
+    path = tmp_path / "a.lock"
+    with windows.FileLock(path, timeout=0.1):
+        with pytest.raises(Locked), windows.FileLock(path, timeout=0.1):
+            pass
+    with windows.FileLock(path, timeout=0.1), windows.try_lock(tmp_path / "b.lock") as free:
+        assert free

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mdmem.tokens import count_tokens
 from tests.hooks.host import (
     ALLOWED,
     SESSION,
@@ -99,6 +100,21 @@ def test_h24_the_block_is_cut_at_an_item_and_a_large_item_goes_alone(project: Pa
     from mdmem.tokens import count_tokens
 
     assert 0 < count_tokens(small) <= 300
+
+
+def test_h8_the_block_is_small_stands_for_itself_and_does_not_depend_on_order(project: Path, store: Path) -> None:
+    """The host joins what all SessionStart hooks say, in the order in which they end."""
+    for number in range(40):
+        add_note(store, f"memories/n{number}.md", f"fact {number} " + "words " * 40, title=f"Note {number}", pinned="true")
+    index(store)
+    texts = set()
+    for number in range(3):
+        start = {**payload("SessionStart", project), "source": "startup", "session_id": f"session-{number}"}
+        texts.add(run_hook("SessionStart", start).context)
+    assert len(texts) == 1
+    text = texts.pop()
+    assert text.startswith("<mdmem-context") and text.endswith("</mdmem-context>") and text.count("</mdmem-context>") == 1
+    assert count_tokens(text) <= 2000
 
 
 def test_hooks_inject_off_and_own(project: Path, store: Path) -> None:

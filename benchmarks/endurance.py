@@ -1,0 +1,312 @@
+"""Hours of work of several agents on two clones, simulated: is memory flat, are descriptors and processes given back, does
+local state stay inside its bounds, do both clones end up alike?
+
+    python benchmarks/endurance.py                 2,000 notes, 200 commits, 200 hook calls, 4 agents: about two minutes
+    python benchmarks/endurance.py --long          50,000 notes, 5,000 commits, 1,000 hook calls, 10 agents: about an hour
+    python benchmarks/endurance.py --json
+
+Every agent is one process that stays and uses the store again and again, as the MCP server does; hooks run as processes of
+their own, beside a warm process that answers them. Exit code 1 when a bound is broken; the bounds are in `verdict`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+WORDS = ("harbor", "lantern", "maple", "quartz", "signal", "ledger", "turbine", "walnut", "beacon", "copper", "meadow")
+EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUse", "Stop", "SessionEnd")
+
+
+@dataclass
+class Size:
+    """How much is done in all."""
+
+    notes: int = 2000
+    commits: int = 200
+    hooks: int = 200
+    agents: int = 4
+
+
+def text_of(rng: random.Random, number: int) -> str:
+    """Return a sentence that no other note has."""
+    return f"The {rng.choice(WORDS)} {rng.choice(WORDS)} number {number} listens on port {rng.randint(1024, 65000)}."
+
+
+def usage(process: int) -> dict[str, int]:
+    """Return {rss, fds} of a process: bytes of memory of its own, open descriptors."""
+    status = Path(f"/proc/{process}/status").read_text()
+    anonymous = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("RssAnon"))
+    return {"rss": anonymous << 10, "fds": len(os.listdir(f"/proc/{process}/fd"))}
+
+
+# --- one agent -----------------------------------------------------------------------------------
+
+
+def agent(number: int, top: Path, commits: int, hooks: int) -> int:
+    """Work as one agent: save, change, find, sync, and let hooks run; prints a line of {step, rss, fds} every tenth step."""
+    from mdmem.cli.main import run
+
+    rng = random.Random(number)
+    session = f"session-{number}-0"
+    codes: dict[str, int] = {}
+    saved: list[str] = []
+
+    def quiet(*words: str) -> dict[str, Any]:
+        out = io.StringIO()
+        with redirect_stdout(out), redirect_stderr(io.StringIO()):
+            code = run(["-C", str(top), *words, "--json"])
+        codes[f"{words[0]} {code}"] = codes.get(f"{words[0]} {code}", 0) + 1
+        answer = json.loads(out.getvalue())
+        return answer if isinstance(answer, dict) else {}
+
+    done = 0
+    for step in range(commits):
+        if saved and step % 4 == 3:
+            quiet("set", rng.choice(saved), f"importance=0.{rng.randint(1, 9)}")
+        else:
+            answer = quiet("remember", "fact", text_of(rng, number * 1_000_000 + step))
+            if "path" in answer:
+                saved.append(answer["path"])
+        quiet("recall", f"{rng.choice(WORDS)} {rng.choice(WORDS)}", "--keyword")
+        if step % 10 == 9:
+            quiet("sync")
+        while done * commits < hooks * (step + 1):
+            event = EVENTS[done % len(EVENTS)]
+            if event == "SessionStart":
+                session = f"session-{number}-{done}"
+            hook(event, top, session, done)
+            done += 1
+        if step % 10 == 9 or step == commits - 1:
+            print(json.dumps({"step": step, **usage(os.getpid())}), flush=True)
+    print(json.dumps({"codes": codes, "saved": saved, "hooks": done}), flush=True)
+    return 0
+
+
+def hook(event: str, top: Path, session: str, number: int) -> None:
+    """Run one hook as the host does; raises when it does not end with 0."""
+    payload = {
+        "session_id": session, "cwd": str(top), "hook_event_name": event, "source": "startup", "reason": "other",
+        "prompt": f"where does the {WORDS[number % len(WORDS)]} listen, and on which port?",
+        "tool_name": "Bash", "tool_input": {"command": "make", "description": f"step {number}"}, "tool_response": "ok",
+        "last_assistant_message": f"Done with part {number}.",
+    }  # fmt: skip
+    subprocess.run(
+        [sys.executable, "-m", "mdmem", "hook", event], input=json.dumps(payload).encode(), cwd=top, check=True, timeout=60,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+
+
+# --- the whole -----------------------------------------------------------------------------------
+
+
+def git(top: Path, *args: str) -> str:
+    """Run git as a person would; returns its output."""
+    return subprocess.run(["git", "-C", str(top), *args], check=True, capture_output=True, text=True).stdout
+
+
+def prepare(folder: Path, notes: int) -> tuple[Path, Path]:
+    """Make a remote and two clones that hold `notes` notes; returns the clones."""
+    from mdmem.cli.main import run
+
+    for name, value in {
+        "HOME": folder, "XDG_CONFIG_HOME": folder / "c", "XDG_DATA_HOME": folder / "d", "XDG_CACHE_HOME": folder / "k",
+        "XDG_RUNTIME_DIR": folder / "r", "GIT_CONFIG_GLOBAL": folder / "gitconfig",
+    }.items():  # fmt: skip
+        os.environ[name] = str(value)
+    os.environ["MDMEM_EMBEDDING_BACKEND"] = "off"
+    os.environ["MDMEM_WORKER_SETTLE"] = "0.05"
+    (folder / "r").mkdir(mode=0o700)
+    (folder / "gitconfig").write_text("[user]\n\tname = E\n\temail = e@example.org\n[init]\n\tdefaultBranch = main\n")
+    remote, one, two = folder / "remote.git", folder / "one", folder / "two"
+    git(folder, "init", "-q", "--bare", str(remote))
+    assert run(["clone", str(remote), str(one)]) == 0
+    (one / "memories").mkdir(exist_ok=True)
+    rng = random.Random(0)
+    for number in range(notes):
+        head = f"---\nid: mem-e{number:09d}\ntype: fact\ntitle: Note {number}\n---\n"
+        (one / "memories" / f"note-{number}-mem-e{number:09d}.md").write_text(head + text_of(rng, number) + "\n")
+    assert run(["-C", str(one), "sync"]) == 0
+    assert run(["clone", str(remote), str(two)]) == 0
+    return one, two
+
+
+def state_sizes(top: Path) -> dict[str, int]:
+    """Return the bytes of local state below a clone: `index` (what is rebuilt) and `other`."""
+    sizes = {"index": 0, "other": 0, "files": 0}
+    base = top / ".git" / "mdmem"
+    for path in base.rglob("*"):
+        if path.is_file():
+            part = path.relative_to(base).parts[0]
+            kind = "index" if part in ("text", "vectors", "last-look") or part.startswith("catalog") else "other"
+            sizes[kind] += path.stat().st_size
+            sizes["files"] += 1
+    return sizes
+
+
+def left_over(folder: Path) -> list[str]:
+    """Return the command lines of processes that were started for a path below the folder and still run."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            except OSError:
+                continue
+            if str(folder) in line:
+                found.append(line.strip())
+    return found
+
+
+def measure(size: Size) -> dict[str, Any]:
+    """Do it all in a temporary folder; returns what was seen."""
+    with tempfile.TemporaryDirectory(prefix="mdmem-endurance-") as name:
+        folder = Path(name)
+        with redirect_stdout(io.StringIO()):
+            clones = prepare(folder, size.notes)
+        began = time.monotonic()
+        env = {**os.environ, "PYTHONPATH": str(ROOT)}
+        null = subprocess.DEVNULL
+        serve = [sys.executable, "-m", "mdmem", "serve"]
+        warm = subprocess.Popen(serve, env=env, cwd=folder, stdin=null, stdout=null, stderr=null)
+        started = {top.name: state_sizes(top) for top in clones}
+        workers = []
+        for number in range(size.agents):
+            top = clones[number % 2]
+            words = [sys.executable, __file__, "--agent", str(number), str(top)]
+            words += [str(size.commits // size.agents), str(size.hooks // size.agents)]
+            mine = {**env, "MDMEM_AGENT": f"agent-{number}", "MDMEM_DEVICE": top.name}
+            workers.append(subprocess.Popen(words, env=mine, stdout=subprocess.PIPE, text=True))
+        warm_seen = []
+        while any(worker.poll() is None for worker in workers):
+            if warm.poll() is None:
+                warm_seen.append(usage(warm.pid))
+            time.sleep(1)
+        lines = [[json.loads(line) for line in worker.communicate()[0].splitlines()] for worker in workers]
+        seconds = time.monotonic() - began
+        warm.terminate()
+        warm.wait(30)
+        return {
+            "size": vars(size), "seconds": round(seconds), "agents": lines, "warm": warm_seen,
+            "codes": [worker.returncode for worker in workers], "state_before": started, **settle(folder, clones, lines),
+        }  # fmt: skip
+
+
+def settle(folder: Path, clones: tuple[Path, Path], lines: list[list[dict[str, Any]]]) -> dict[str, Any]:
+    """Let what runs in the background end, sync both clones, and look at what is left."""
+    from mdmem.cli.main import run
+
+    end = time.monotonic() + 60
+    while left_over(folder) and time.monotonic() < end:
+        time.sleep(0.2)
+    orphans = left_over(folder)
+    codes = []
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        for top in (*clones, *clones, clones[0]):
+            codes.append(run(["-C", str(top), "sync"]))
+    while left_over(folder) and time.monotonic() < end:
+        time.sleep(0.2)
+    for top in (*clones, folder / "remote.git"):
+        git(top, "fsck", "--strict")
+    trees = {git(top, "rev-parse", "HEAD^{tree}").strip() for top in clones}
+    dirty = "".join(git(top, "status", "--porcelain") for top in clones)
+    saved = [path for rows in lines for path in rows[-1].get("saved", [])]
+    missing = [path for path in saved for top in clones if not (top / path).is_file()]
+    data = folder / "d" / "mdmem"
+    return {
+        "orphans": orphans, "sync": codes, "same": len(trees) == 1, "dirty": dirty, "saved": len(saved), "missing": missing,
+        "commits": int(git(clones[0], "rev-list", "--count", "HEAD")),
+        "state": {top.name: state_sizes(top) for top in clones},
+        "data": sum(path.stat().st_size for path in data.rglob("*") if path.is_file()),
+        "loose": int(git(clones[0], "count-objects").split()[0]),
+    }  # fmt: skip
+
+
+def verdict(found: dict[str, Any]) -> list[str]:
+    """Return the bounds that were broken, one line each."""
+    wrong = []
+    for number, rows in enumerate(found["agents"]):
+        seen = [row for row in rows if "rss" in row]
+        if len(seen) < 2:
+            wrong.append(f"agent {number} left no figures")
+            continue
+        # After the first third caches are full; from there on memory may not follow the number of steps.
+        first, last = seen[len(seen) // 3], seen[-1]
+        if last["rss"] > first["rss"] * 1.25 + (8 << 20):
+            wrong.append(f"agent {number}: memory grew from {first['rss'] >> 20} to {last['rss'] >> 20} MB")
+        if last["fds"] > first["fds"] + 4:
+            wrong.append(f"agent {number}: descriptors grew from {first['fds']} to {last['fds']}")
+        odd = [name for name in rows[-1]["codes"] if name.rsplit(" ", 1)[1] not in ("0", "4")]
+        wrong += [f"agent {number}: {name}, {rows[-1]['codes'][name]} times" for name in odd if not name.endswith(" 5")]
+    warm = found["warm"]
+    if len(warm) > 3 and warm[-1]["rss"] > warm[len(warm) // 3]["rss"] * 1.25 + (16 << 20):
+        wrong.append(f"the warm process grew from {warm[len(warm) // 3]['rss'] >> 20} to {warm[-1]['rss'] >> 20} MB")
+    if len(warm) > 3 and warm[-1]["fds"] > warm[len(warm) // 3]["fds"] + 8:
+        wrong.append(f"the warm process: descriptors grew from {warm[len(warm) // 3]['fds']} to {warm[-1]['fds']}")
+    notes = found["size"]["notes"] + found["saved"]
+    for name, sizes in found["state"].items():
+        if sizes["index"] > (4 << 20) + 8192 * notes:
+            wrong.append(f"{name}: the index holds {sizes['index'] >> 10} KB for {notes} notes")
+        # Sessions that are not noted yet, what they saw, journals: at most 512 KB for each agent that is at work.
+        if sizes["other"] > (512 << 10) * (1 + found["size"]["agents"]):
+            wrong.append(f"{name}: {sizes['other'] >> 10} KB of local state beside the index")
+    if found["data"] > 4 << 20:
+        wrong.append(f"the data folder holds {found['data'] >> 10} KB")
+    wrong += [f"still running: {line}" for line in found["orphans"]]
+    wrong += [f"lost: {path}" for path in found["missing"]]
+    if not found["same"] or found["dirty"]:
+        wrong.append(f"the clones differ or are dirty: {found['dirty']}")
+    if any(found["codes"]):
+        wrong.append(f"agents ended with {found['codes']}")
+    return wrong
+
+
+def main() -> int:
+    """Run what the command line asks for; returns 1 when a bound was broken."""
+    if sys.argv[1:2] == ["--agent"]:
+        number, top, commits, hooks = sys.argv[2:]
+        return agent(int(number), Path(top), int(commits), int(hooks))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--long", action="store_true", help="50,000 notes, 5,000 commits, 1,000 hook calls, ten agents")
+    for name, default in vars(Size()).items():
+        parser.add_argument(f"--{name}", type=int, default=None, help=f"{default:,} where not given")
+    parser.add_argument("--json", action="store_true", help="print everything that was seen")
+    asked = parser.parse_args()
+    size = Size(50_000, 5_000, 1_000, 10) if asked.long else Size()
+    for name in vars(size):
+        if getattr(asked, name) is not None:
+            setattr(size, name, getattr(asked, name))
+    found = measure(size)
+    wrong = verdict(found)
+    if asked.json:
+        print(json.dumps({**found, "wrong": wrong}, indent=1))
+    else:
+        print(f"{size.notes} notes, {found['saved']} more saved by {size.agents} agents in {found['seconds']} s")
+        for number, rows in enumerate(found["agents"]):
+            seen = [row for row in rows if "rss" in row]
+            figures = ", ".join(f"{row['rss'] >> 20} MB/{row['fds']} fds" for row in (seen[0], seen[len(seen) // 2], seen[-1]))
+            print(f"agent {number}: {figures}; {rows[-1]['codes']}")
+        if found["warm"]:
+            figures = ", ".join(f"{row['rss'] >> 20} MB/{row['fds']} fds" for row in (found["warm"][0], found["warm"][-1]))
+            print(f"warm process: {figures}")
+        print(f"state: {found['state']}, data folder {found['data'] >> 10} KB, loose objects {found['loose']}")
+        print("\n".join(wrong) if wrong else "all bounds held; fsck clean, both clones alike, nothing lost, no process left")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
