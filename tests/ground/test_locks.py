@@ -74,8 +74,9 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("x")
     (tmp_path / "lock").symlink_to(victim)
-    with pytest.raises(OSError), FileLock(tmp_path / "lock", timeout=1):
+    with pytest.raises(Locked), FileLock(tmp_path / "lock", timeout=1):
         pass
+    assert victim.read_text() == "x"
 
 
 def test_without_fcntl_the_lock_is_windows_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
