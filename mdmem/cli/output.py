@@ -114,8 +114,10 @@ def guarded(group: click.Group, args: list[str]) -> int:
 
 
 # What the disk says, or a file of another kind than expected, and no fault of the program: one line, no report.
-_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR)
-_DISK += (errno.ELOOP, errno.ENAMETOOLONG, errno.EMFILE, errno.ENFILE, errno.EBUSY, errno.ESTALE)
+_DISK = frozenset(
+    (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR)
+    + (errno.ELOOP, errno.ENAMETOOLONG, errno.EMFILE, errno.ENFILE, errno.EBUSY, errno.ESTALE)
+)
 
 
 def _usage(error: click.ClickException, as_json: bool) -> int:

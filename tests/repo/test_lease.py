@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+import json
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -137,3 +138,18 @@ def test_a_damaged_file_of_leases_is_no_lease(world: World) -> None:
         file.write_text(text)
         assert read_seen(one.git.common_dir) == {}
     assert lease_on(Path("/nonexistent"), "x", "y", one.clock.now()) is None
+
+
+@pytest.mark.parametrize("ttl", [float("nan"), float("inf"), -1.0, 1e308, "x", None, [], {}])
+def test_a_duration_that_is_none_makes_no_lease_and_no_error(ttl: object, tmp_path: Path) -> None:
+    """The file of seen leases may be damaged, and what lies at a remote is anybody's text."""
+    entry = {"holder": "a@b", "ttl": ttl, "seen": "2026-03-01T12:00:00Z", "oid": "", "local": True}
+    file = lease.seen_file(tmp_path)
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"mem-a": entry}))
+    for found in lease.read_seen(tmp_path).values():
+        assert found.until >= found.seen
+    now = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+    subject = json.dumps({"id": "mem-a", "holder": "a@b", "ttl": ttl})
+    parsed = lease._parse(f"oid\0{subject}\0", now)
+    assert parsed is None or now <= parsed.until <= now + timedelta(days=1)
