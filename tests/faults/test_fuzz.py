@@ -186,11 +186,14 @@ def test_i42_any_filter_is_a_literal(filled: Store, tag: str, type_: str) -> Non
     assert found.results == [] or type_ == "fact"
 
 
+NAME = st.binary(min_size=1, max_size=12).filter(lambda name: b"\0" not in name)
+
+
 # --- paths ---------------------------------------------------------------------------------------
 
 
 @QUICK
-@given(st.lists(st.binary(min_size=1, max_size=12).filter(lambda b: b"\0" not in b), min_size=1, max_size=4))
+@given(st.lists(st.sampled_from([b"..", b".", b".git", b".GIT", b"git~1", b"a"]) | NAME, min_size=1, max_size=4))
 def test_n1_n3_any_path_of_bytes_survives_the_way_through_git_and_back(parts: list[bytes]) -> None:
     """A path is read with -z and decoded as a file name; what is written back is the same bytes, or refused as unsafe."""
     raw = b"/".join(parts)
