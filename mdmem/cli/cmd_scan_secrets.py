@@ -100,7 +100,7 @@ def _notes(store: Store, unread: list[str], may_name: Wanted) -> list[Hit]:
     from mdmem.repo.scan import scan_bytes
 
     found = []
-    for stat in store.folder.scan():
+    for stat in sorted(store.folder.scan(), key=lambda stat: stat.path):
         if not may_name(stat.path):
             continue
         try:
