@@ -26,8 +26,6 @@ IDLE = 900.0
 ROUND = 15.0
 # Requests worked on at once; more wait in the socket's queue.
 AT_ONCE = 8
-# After so many answers what is in memory is there to stay: the collector need not go through it at every search.
-SETTLED = frozenset((2, 20, 200, 2000))
 
 Answer = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -42,6 +40,7 @@ class Server:
         self.last = time.monotonic()
         self.started = time.time()
         self.served = 0
+        self.settled = 0
         self.ending = threading.Event()
         self.slots = threading.BoundedSemaphore(AT_ONCE)
         self.busy = 0
@@ -78,6 +77,7 @@ class Server:
                 if now - looked > ROUND or line is None:
                     looked = now
                     self.tidy()
+                    self._settle()
                     if not self._ours():
                         break
                 if now - self.last > self.idle and not self.busy:
@@ -86,6 +86,15 @@ class Server:
             listener.close()
             if self._ours():
                 os.unlink(self.path)
+
+    def _settle(self) -> None:
+        """Free what is in circles (an index that was replaced holds its files open), then spare the collector the rest: it
+        would go through all of it in the middle of a search."""
+        if self.served != self.settled:
+            self.settled = self.served
+            gc.unfreeze()
+            gc.collect()
+            gc.freeze()
 
     def _ours(self) -> bool:
         try:
@@ -114,9 +123,6 @@ class Server:
                 if not data.strip():
                     return
                 line.sendall(json.dumps(self._reply(data), default=float).encode("ascii") + b"\n")
-                if self.served in SETTLED:
-                    gc.collect()
-                    gc.freeze()
             except OSError:
                 # The asker has gone on without us.
                 return
