@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from mdmem.store import Store
 
 
+DOUBTS = frozenset(("review", "contradicts", "relates_to"))
+
+
 def fields_of(decision: Decision) -> dict[str, Any]:
     """Return the fields of the frontmatter that a decision gives to the new note."""
     out: dict[str, Any] = {}
@@ -83,7 +86,8 @@ def _change(
     if not real and (body is None or body.strip() == note.body.strip()):
         return []
     moment, now = read_stamp(note.updated or ""), when or store.clock.now()
-    if moment is None or moment < now:
+    # A doubt noted beside a text does not make the text newer.
+    if (moment is None or moment < now) and (body is not None or set(real) - DOUBTS):
         real["updated"] = stamp(now)
     store.folder.write(note.path, edit(note.data, real, body=body), note.sha)
     return [note.path]

@@ -20,8 +20,8 @@ def test_every_break_has_its_place_and_its_tests() -> None:
 def test_a_break_is_noticed_and_a_harmless_change_is_not(tmp_path: Path) -> None:
     script.copy(tmp_path)
     file, test = "mdmem/locks.py", "tests/ground/test_locks.py"
-    old = "        if not self.acquire():\n"
-    assert script.noticed(script.Break("lock", 1, file, old, "        if False:\n", test), tmp_path) == test
+    old = "            held = self.acquire()\n"
+    assert script.noticed(script.Break("lock", 1, file, old, "            held = True\n", test), tmp_path) == test
     assert script.noticed(script.Break("none", 1, file, old, old + "            # harmless\n", test), tmp_path) == ""
     assert (tmp_path / file).read_bytes() == (script.ROOT / file).read_bytes()
 
