@@ -28,11 +28,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 # Files whose tests run whole scenes (several clones, kills, many processes, tutorials) rather than a unit.
 SCENES = (
+    "cli/test_every_command.py",
+    "cli/test_hook_environment.py",
     "e2e/",
     "faults/",
     "hooks/test_hook_matrix.py",
     "hooks/test_hook_context.py",
     "index/test_damage.py",
+    "learn/test_consolidate.py",
+    "learn/test_year.py",
+    "mcp/test_fuzz.py",
+    "mcp/test_sdk.py",
+    "repo/test_cli_states.py",
     "repo/test_convergence.py",
     "repo/test_driver_matrix.py",
     "repo/test_environment.py",
@@ -45,6 +52,8 @@ SCENES = (
     "scopes/",
     "team/test_two_clones.py",
     "test_hazards.py",
+    "test_readme.py",
+    "test_secrets_everywhere.py",
     "test_shell_sessions.py",
     "test_tutorials.py",
     "warm/",
