@@ -16,6 +16,7 @@ import os
 import struct
 import sys
 import zlib
+from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -163,7 +164,7 @@ def _unpacked(packed: array[int]) -> tuple[array[int], tuple[bytes | None, ...]]
     return docs, tuple(column if any(column) else None for column in columns)
 
 
-class Segment:
+class Segment(ABC):
     """What scoring needs: `size`, `windows`, `notes`, `lengths` (one array per field), `dead` document numbers, and
     `postings(term)`. `name` tells segments apart in caches."""
 
@@ -178,17 +179,17 @@ class Segment:
         """Documents, dead ones included."""
         return len(self.windows)
 
+    @abstractmethod
     def postings(self, term: str) -> Postings | None:
         """Return where a term stands, None when it stands nowhere."""
-        raise NotImplementedError
 
+    @abstractmethod
     def terms(self, prefix: str = "") -> Iterator[str]:
         """Yield the terms that start with `prefix`, in byte order."""
-        raise NotImplementedError
 
+    @abstractmethod
     def every(self) -> Iterator[tuple[str, Postings]]:
         """Yield each term with its postings (nothing is kept)."""
-        raise NotImplementedError
 
 
 class MemorySegment(Segment):

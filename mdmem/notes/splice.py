@@ -10,6 +10,7 @@ from mdmem.errors import BadNote
 from mdmem.notes import block as yaml_block
 from mdmem.notes import fences, quoting
 from mdmem.notes.block import Node
+from mdmem.notes.body import replace_body
 from mdmem.notes.frontmatter import Document, encode, parse
 from mdmem.notes.values import BadBlock, Given, Value
 
@@ -40,7 +41,7 @@ def edit(data: bytes, changes: Mapping[str, Given | None], body: str | None = No
         result = _new_block(data, before, {name: value for name, value in top.items() if value is not None})
     if body is not None:
         body = re.sub("\r+\n", "\n", body)
-        result = _replace_body(result, body)
+        result = replace_body(result, body)
     if result != data:
         _prove(result, before, top, nested, body)
     return result
@@ -335,38 +336,6 @@ class Splice:
         if text.startswith("[["):
             text = "[ " + text[1:]  # [[a]] would be read as a wikilink
         self.ops.append((start, end, text + self.text[ends[-1] : end]))
-
-
-def _replace_body(data: bytes, body: str) -> bytes:
-    """Return data with another body; a CRLF file gets CRLF, lines at both ends that stay keep their bytes."""
-    now = parse(data)
-    if now.body == body:
-        return data
-    head, raw = data[: now.body_at], data[now.body_at :]
-    if now.has_block and body:
-        end = now.newline.encode()
-        if not head.endswith(b"\n"):
-            head += end
-        if not now.separated and body.startswith("\n"):
-            head += end
-    old = raw.decode("utf-8").splitlines(keepends=True) if "\r\n" in now.newline or b"\r\n" in raw else []
-    new = body.split("\n")
-    lines = [line + "\n" for line in new[:-1]] + ([new[-1]] if new[-1] else [])
-    if not old:
-        return head + encode("".join(lines))
-    return head + encode("".join(_line_ends(old, lines, now.newline)))
-
-
-def _line_ends(old: list[str], new: list[str], newline: str) -> list[str]:
-    plain = [line.replace("\r\n", "\n") for line in old]
-    first = 0
-    while first < min(len(plain), len(new)) and plain[first] == new[first]:
-        first += 1
-    last = 0
-    while last < min(len(plain), len(new)) - first and plain[-1 - last] == new[-1 - last]:
-        last += 1
-    middle = [line.replace("\n", newline) for line in new[first : len(new) - last]]
-    return old[:first] + middle + (old[len(old) - last :] if last else [])
 
 
 def _prove(
