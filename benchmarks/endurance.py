@@ -29,8 +29,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 WORDS = ("harbor", "lantern", "maple", "quartz", "signal", "ledger", "turbine", "walnut", "beacon", "copper", "meadow")
-# Descriptors of one process: each command opens the store anew and lets go when it is collected, so some come and go.
-MOST_OPEN = 128
+# Descriptors of one process: a command gives back what it opened when it ends.
+MOST_OPEN = 32
 EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUse", "Stop", "SessionEnd")
 
 
@@ -257,7 +257,7 @@ def verdict(found: dict[str, Any]) -> list[str]:
     warm = found["warm"]
     if len(warm) > 3 and warm[-1]["rss"] > warm[len(warm) // 3]["rss"] * 1.25 + (16 << 20):
         wrong.append(f"the warm process grew from {warm[len(warm) // 3]['rss'] >> 20} to {warm[-1]['rss'] >> 20} MB")
-    if warm and max(row["fds"] for row in warm) > 2 * MOST_OPEN:
+    if warm and max(row["fds"] for row in warm) > 4 * MOST_OPEN:
         wrong.append(f"the warm process: {max(row['fds'] for row in warm)} descriptors")
     notes = found["size"]["notes"] + found["saved"]
     for name, sizes in found["state"].items():

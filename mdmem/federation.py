@@ -115,4 +115,9 @@ def ask(store: Store, query: Query, names: tuple[str, ...] = (), only: bool = Fa
         return found
     from mdmem.recall.recall import recall_many  # not loaded where the warm process answers
 
-    return recall_many(asked, query)
+    try:
+        return recall_many(asked, query)
+    finally:
+        for _, other in asked:
+            if other is not store:
+                other.close()

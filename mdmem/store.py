@@ -138,6 +138,12 @@ class Store:
 
         return Index(self)
 
+    def close(self) -> None:
+        """Give back what the index holds open; used again, it opens again."""
+        index = self.__dict__.get("index")
+        if index is not None:
+            index.close()
+
     def to_git(self, path: str) -> str:
         """Return a path of the store as git names it (relative to the top of the work tree)."""
         return f"{self.location.prefix}/{path}" if self.location.prefix else path

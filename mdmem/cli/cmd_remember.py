@@ -62,6 +62,7 @@ def command(
     store = open_store(ctx)
     scope = scope or store.default_scope
     name, store = target(store, scope, store_name)
+    ctx.call_on_close(store.close)
     store.writable()
     if text == "-":
         text = stdin_text()

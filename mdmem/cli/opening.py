@@ -21,6 +21,7 @@ def open_store(ctx: click.Context, need: str = "read", **options: Any) -> Store:
     obj = ctx.find_root().obj or {}
     store = Store.open(obj.get("directory"), need=need, options=options or None)
     say_notices(ctx, store)
+    ctx.call_on_close(store.close)
     ctx.call_on_close(lambda: say_notices(ctx, store))
     return store
 

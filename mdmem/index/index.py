@@ -113,6 +113,13 @@ class Index:
             self._text = None
             return made
 
+    def close(self) -> None:
+        """Give back descriptors and what is kept in memory; used again, it opens again.
+
+        This object stands in circles (store, view), so without it they would be held until Python's collector runs."""
+        with self.mutex:
+            self._drop()
+
     def _drop(self) -> None:
         if self._catalog is not None:
             self._catalog.close()

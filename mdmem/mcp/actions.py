@@ -86,7 +86,12 @@ def add(store: Store, given: dict[str, Any]) -> str:
         {"source": "mcp"},
     )
     memory.scope = memory.scope or store.default_scope
-    done = remember(target(store, memory.scope)[1].writable(), memory)
+    goal = target(store, memory.scope)[1]
+    try:
+        done = remember(goal.writable(), memory)
+    finally:
+        if goal is not store:
+            goal.close()
     lines = [f"{done.action}: `{done.id}` {done.path}"]
     if done.why:
         about = ", ".join(f"`{item}`" for item in done.decided or done.review)

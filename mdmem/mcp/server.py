@@ -35,6 +35,8 @@ class Memory:
         from mdmem.store import Store
 
         if self._store is None or not self._store.trusted:
+            if self._store is not None:
+                self._store.close()
             self._store = Store.open(self.directory)
             self._store.alone = self.directory is not None
         return self._store

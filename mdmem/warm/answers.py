@@ -110,7 +110,7 @@ class Answers:
         with self.lock:
             held = self.held.get(key)
             if held is not None and (held.inode != inode_of(root) or held.settings != settings_stamp(held.store)):
-                self.held.pop(key)
+                self.held.pop(key).store.close()
                 held = None
             if held is None:
                 store = Store.open(root, need="write", cwd=Path(cwd), options=options)
@@ -201,7 +201,7 @@ class Answers:
             if model is not None:
                 index.dense.use(model)
             index.refresh(embed_budget_s=EMBED, wait_s=0.0)
-            index.catalog.close()
+            index.close()
         except Exception:
             # The next command says what is wrong; this is only ahead of it.
             pass
@@ -215,7 +215,7 @@ class Answers:
         with self.lock:
             for key, held in list(self.held.items()):
                 if now - held.used > UNUSED or held.inode != inode_of(str(held.store.root)):
-                    self.held.pop(key)
+                    self.held.pop(key).store.close()
 
 
 def _model_key(store: Store) -> str:
