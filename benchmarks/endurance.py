@@ -3,6 +3,7 @@ local state stay inside its bounds, do both clones end up alike?
 
     python benchmarks/endurance.py                 2,000 notes, 200 commits, 200 hook calls, 4 agents: some minutes
     python benchmarks/endurance.py --long          50,000 notes, 5,000 commits, 1,000 hook calls, 10 agents: hours
+    python benchmarks/endurance.py --minutes 60    the agents stop after so long, whatever is left to do
     python benchmarks/endurance.py --json
 
 Every agent is one process that stays and uses the store again and again, as the MCP server does; hooks run as processes of
@@ -42,6 +43,7 @@ class Size:
     commits: int = 200
     hooks: int = 200
     agents: int = 4
+    minutes: int = 600
 
 
 def text_of(rng: random.Random, number: int) -> str:
@@ -59,8 +61,10 @@ def usage(process: int) -> dict[str, int]:
 # --- one agent -----------------------------------------------------------------------------------
 
 
-def agent(number: int, top: Path, commits: int, hooks: int) -> int:
-    """Work as one agent: save, change, find, sync, and let hooks run; prints a line of {step, rss, fds} every tenth step."""
+def agent(number: int, top: Path, commits: int, hooks: int, seconds: float) -> int:
+    """Work as one agent: save, change, find, sync, and let hooks run; prints a line of {step, rss, fds} every tenth step.
+
+    Ends after `commits` steps, or with the step that passes `seconds`."""
     from mdmem.cli.main import run
 
     rng = random.Random(number)
@@ -77,6 +81,7 @@ def agent(number: int, top: Path, commits: int, hooks: int) -> int:
         return answer if isinstance(answer, dict) else {}
 
     done = 0
+    end = time.monotonic() + seconds
     for step in range(commits):
         if saved and step % 4 == 3:
             quiet("set", rng.choice(saved), f"importance=0.{rng.randint(1, 9)}")
@@ -93,8 +98,11 @@ def agent(number: int, top: Path, commits: int, hooks: int) -> int:
                 session = f"session-{number}-{done}"
             hook(event, top, session, done)
             done += 1
-        if step % 10 == 9 or step == commits - 1:
+        late = time.monotonic() > end
+        if step % 10 == 9 or step == commits - 1 or late:
             print(json.dumps({"step": step, **usage(os.getpid())}), flush=True)
+        if late:
+            break
     print(json.dumps({"codes": codes, "saved": saved, "hooks": done}), flush=True)
     return 0
 
@@ -190,7 +198,7 @@ def measure(size: Size) -> dict[str, Any]:
         for number in range(size.agents):
             top = clones[number % 2]
             words = [sys.executable, __file__, "--agent", str(number), str(top)]
-            words += [str(size.commits // size.agents), str(size.hooks // size.agents)]
+            words += [str(size.commits // size.agents), str(size.hooks // size.agents), str(size.minutes * 60)]
             mine = {**env, "MDMEM_AGENT": f"agent-{number}", "MDMEM_DEVICE": top.name}
             workers.append(subprocess.Popen(words, env=mine, stdout=subprocess.PIPE, text=True))
         warm_seen = []
@@ -280,8 +288,8 @@ def verdict(found: dict[str, Any]) -> list[str]:
 def main() -> int:
     """Run what the command line asks for; returns 1 when a bound was broken."""
     if sys.argv[1:2] == ["--agent"]:
-        number, top, commits, hooks = sys.argv[2:]
-        return agent(int(number), Path(top), int(commits), int(hooks))
+        number, top, commits, hooks, seconds = sys.argv[2:]
+        return agent(int(number), Path(top), int(commits), int(hooks), float(seconds))
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--long", action="store_true", help="50,000 notes, 5,000 commits, 1,000 hook calls, ten agents")
     for name, default in vars(Size()).items():
@@ -298,13 +306,16 @@ def main() -> int:
         print(json.dumps({**found, "wrong": wrong}, indent=1))
     else:
         print(f"{size.notes} notes, {found['saved']} more saved by {size.agents} agents in {found['seconds']} s")
+        print(f"{found['commits']} commits in the end")
         for number, rows in enumerate(found["agents"]):
             seen = [row for row in rows if "rss" in row]
             figures = ", ".join(f"{row['rss'] >> 20} MB/{row['fds']} fds" for row in (seen[0], seen[len(seen) // 2], seen[-1]))
-            print(f"agent {number}: {figures}; {rows[-1]['codes']}")
+            most = max(row["fds"] for row in seen)
+            done = f"{seen[-1]['step'] + 1} steps, {rows[-1]['hooks']} hooks"
+            print(f"agent {number}: {done}; {figures}, at most {most} fds; {rows[-1]['codes']}")
         if found["warm"]:
             figures = ", ".join(f"{row['rss'] >> 20} MB/{row['fds']} fds" for row in (found["warm"][0], found["warm"][-1]))
-            print(f"warm process: {figures}")
+            print(f"warm process: {figures}, at most {max(row['fds'] for row in found['warm'])} fds")
         print(f"state: {found['state']}, data folder {found['data'] >> 10} KB, loose objects {found['loose']}")
         print("\n".join(wrong) if wrong else "all bounds held; fsck clean, both clones alike, nothing lost, no process left")
     return 1 if wrong else 0
