@@ -66,6 +66,7 @@ DEFAULTS: dict[str, Any] = {
     "llm.key_command": "",
     "llm.command": "",
     "llm.timeout": 60.0,
+    "llm.patience": 8.0,
     "llm.max_tokens": 2000,
     "llm.daily_calls": 200,
     "llm.daily_cost": 0.0,

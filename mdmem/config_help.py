@@ -50,6 +50,7 @@ MEANING: dict[str, str] = {
     "llm.key_command": "Program that prints the language model's key.",
     "llm.command": "Program that answers a prompt on stdin; `claude` is known by name.",
     "llm.timeout": "Seconds that an answer may take.",
+    "llm.patience": "Seconds that remember, import and the MCP tool wait for its word on a doubt; 0: they do not ask.",
     "llm.max_tokens": "Tokens that an answer may have.",
     "llm.daily_calls": "Calls to the language model in a day (UTC), at most.",
     "llm.daily_cost": "Dollars for the language model in a day, at most; 0 for no limit.",

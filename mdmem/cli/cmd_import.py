@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import click
@@ -10,12 +11,24 @@ from mdmem.cli.opening import examples, open_store
 from mdmem.cli.output import clean, emit, json_option, note, say
 from mdmem.cli.progress import progress
 
+# What became of a pair, in words.
+BECAME = {
+    "update": "replaced",
+    "wider": "replaced by a fuller text",
+    "same": "said before",
+    "narrower": "said before",
+    "joined": "joined with the same in other words",
+    "opposes": "contradicting (mdmem review)",
+    "perhaps": "perhaps the same (mdmem review)",
+}
+
 
 @click.command("import")
 @click.argument("source", type=click.Path())
 @click.argument("path", type=click.Path(), required=False)
 @click.option("--type", "type_", default="", help="Type of memories that name none (fact).")
 @click.option("--scope", default="", help="Scope of memories that name none.")
+@click.option("--no-llm", is_flag=True, help="Leave doubts to mdmem review; ask no language model.")
 @click.option("--dry-run", is_flag=True, help="Count, write nothing.")
 @json_option
 @click.pass_context
@@ -25,7 +38,9 @@ from mdmem.cli.progress import progress
     "mdmem import export.ndjson --dry-run --json",
     "mdmem import transcripts",
 )
-def command(ctx: click.Context, source: str, path: str | None, type_: str, scope: str, dry_run: bool, as_json: bool) -> None:
+def command(
+    ctx: click.Context, source: str, path: str | None, type_: str, scope: str, no_llm: bool, dry_run: bool, as_json: bool
+) -> None:
     """Bring notes in: markdown files or folders, a zip, JSON, NDJSON, exports of other memory programs.
 
     Frontmatter is kept as it stands, secrets are taken out, ids stay. Doing it again changes nothing; a file that
@@ -43,14 +58,20 @@ def command(ctx: click.Context, source: str, path: str | None, type_: str, scope
 
     store = open_store(ctx, need="write")
     with progress("Importing") as tell:
-        done = import_any(store, Path(source).expanduser(), type_=type_, scope=scope, dry_run=dry_run, progress=tell)
+        more = {"type_": type_, "scope": scope, "dry_run": dry_run, "progress": tell}
+        done = import_any(store, Path(source).expanduser(), ask=not no_llm and not dry_run, **more)
 
     def human() -> None:
         verb = "Would import" if dry_run else "Imported"
         left = f", left out {len(done.left_out)}" if done.left_out else ""
         say(f"{verb} {done.created}, unchanged {done.unchanged}, failed {len(done.failed)}{left}")
+        became = Counter(BECAME.get(row["outcome"], row["outcome"]) for row in done.decided)
+        if became:
+            say("  beside what was known: " + ", ".join(f"{count} {what}" for what, count in sorted(became.items())))
 
     emit({**done.as_dict(), "dry_run": dry_run}, as_json, human)
+    for text in done.notices:
+        note(f"note: decided by rules alone: {clean(text)}")
     for row in done.left_out:
         note(f"left out: {clean(row['path'])}: {clean(row['reason'])}")
     for row in done.failed:

@@ -22,6 +22,7 @@ from mdmem.errors import UsageError
 @click.option("--fact-key", default="", help="What this is the current value of, such as `database`.")
 @click.option("--expires", metavar="DATE", default="", help="Leave it out of recall from that date on.")
 @click.option("--apart", is_flag=True, help="A note of its own, whatever is there already.")
+@click.option("--no-llm", is_flag=True, help="Leave a doubt to mdmem review; ask no language model.")
 @click.option("--store", "store_name", metavar="NAME", default="", help="The store of [[stores]] that it goes to.")
 @click.option("--commit", "by_name", is_flag=True, help="Commit it also inside a code repository.")
 @json_option
@@ -45,6 +46,7 @@ def command(
     fact_key: str,
     expires: str,
     apart: bool,
+    no_llm: bool,
     store_name: str,
     by_name: bool,
     as_json: bool,
@@ -53,7 +55,8 @@ def command(
 
     TYPE is a word such as decision, preference, profile, pattern, case, event, fact, context or procedure; types of
     your own are fine. Secrets are taken out first. It is compared with the memories of its scope: one that says the same is not
-    kept twice, one that it replaces is marked as superseded, and what may contradict it waits in `mdmem review`.
+    kept twice, one that it replaces is marked as superseded, and what may contradict or repeat it waits in `mdmem review`.
+    Where you have configured a language model, it is asked about such a doubt (llm.patience seconds at most).
     """
     from mdmem.clock import parse_time, stamp
     from mdmem.federation import target
@@ -74,24 +77,27 @@ def command(
         "fact_key": fact_key,
         "expires": stamp(parse_time(expires, store.clock.now(), end=True)) if expires else "",
     }
-    memory = Memory(
-        type_, text, title, tags.split(","), scope, category, supersedes, {k: v for k, v in extra.items() if v}, by_name, apart
-    )
+    given = {key: value for key, value in extra.items() if value}
+    memory = Memory(type_, text, title, tags.split(","), scope, category, supersedes, given, by_name, apart, not no_llm)
     result = remember(store, memory)
 
     def human() -> None:
         words = {"created": "Remembered", "unchanged": "Already known", "superseded": "Remembered, replacing the older one"}
-        words |= {"merged": "Added to what was known", "contradicts": "Remembered, but something contradicts it"}
+        words |= dict.fromkeys(("merged", "joined"), "Added to what was known")
+        words["contradicts"] = "Remembered, but something contradicts it"
         say(f"{words.get(result.action, result.action.capitalize())} [{memory.type}]: {clean(memory.title)}")
         say(f"  {name + ': ' if name else ''}{result.path}  [{result.id}]")
         if result.why:
-            say(f"  {clean(result.why)}: {', '.join(result.decided or result.review)}")
+            about = ", ".join(result.decided or result.review)
+            say(f"  {clean(result.why)}" + (f": {about}" if about else ""))
         if result.review:
             say("  waits for review: mdmem review")
         for row in result.related:
             say(f"  see also: {clean(row['title'])}  [{row['id'] or row['path']}]")
 
     emit({**result.as_dict(), **({"store": name} if name else {})}, as_json, human)
+    if result.failed:
+        note(f"note: decided by rules alone: {clean(result.failed)}")
     if result.redacted:
         note(f"note: taken out before saving: {', '.join(result.redacted)}")
     if result.reason and memory.scope != "local":

@@ -20,6 +20,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
     """
     if ctx.invoked_subcommand is not None:
         return
+    from mdmem.learn.opinion import SAYS
     from mdmem.learn.reflect import proposals
     from mdmem.learn.review import doubts
 
@@ -36,6 +37,8 @@ def command(ctx: click.Context, as_json: bool) -> None:
             say(f"{pair.link}: {clean(pair.why)}")
             for word, one in (("newer", pair.note), ("older", pair.other)):
                 say(f"  {word} {(one.created or '')[:10]}  {clean(' '.join(one.body.split())[:160])}  [{one.id}]")
+            if pair.advice:
+                say(f"  the language model says: {SAYS.get(pair.advice, pair.advice)}")
         if found:
             say(f"Settle one: mdmem review settle {found[0].note.id} supersede | reject | merge | keep-both | unrelated")
 

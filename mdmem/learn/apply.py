@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mdmem.store import Store
 
 
-DOUBTS = frozenset(("review", "contradicts", "relates_to"))
+DOUBTS = frozenset(("review", "reviewed", "contradicts", "relates_to"))
 
 
 def fields_of(decision: Decision) -> dict[str, Any]:
@@ -30,6 +30,10 @@ def fields_of(decision: Decision) -> dict[str, Any]:
         doubtful = sorted({note.id for note in decision.doubtful})
         out[decision.doubt] = doubtful
         out["review"] = doubtful
+    if decision.linked:
+        out["relates_to"] = sorted({*out.get("relates_to", ()), *(note.id for note in decision.linked)})
+    if decision.linked or decision.parted:
+        out["reviewed"] = sorted({note.id for note in (*decision.linked, *decision.parted)})
     return out
 
 
@@ -115,3 +119,28 @@ def merge_into(store: Store, note: Note, memory: Memory, when: datetime | None =
     if isinstance(memory.extra.get("facts"), dict):
         changes["facts"] = {**note.facts, **memory.extra["facts"]}
     return change(store, note, changes, when, body=memory.text.rstrip("\n") + "\n")
+
+
+def joined(note: Note, text: str) -> str | None:
+    """Return the body of a note with another wording of what it states beside its own; None where that would make a document
+    of a statement."""
+    from mdmem.learn.decide import first_paragraph
+    from mdmem.learn.statement import LONGEST
+
+    body, text = note.body.strip(), " ".join(text.split())
+    if note.text("speaker"):
+        first = first_paragraph(body)
+        rest = body[len(first) :]
+        whole = first if text in first else f"{first}\n{text}"
+        return f"{whole}{rest}\n" if len(whole) < LONGEST else None
+    whole = body if text in body else f"{body}\n\n{text}"
+    return f"{whole}\n" if len(whole) < LONGEST else None
+
+
+def join_into(store: Store, note: Note, memory: Memory, when: datetime | None = None) -> list[str]:
+    """Add the wording of a new memory to a note that says the same; returns the paths changed."""
+    from mdmem.learn.decide import first_paragraph
+
+    text = first_paragraph(memory.text) if memory.extra.get("speaker") else memory.text
+    changes = {"tags": sorted({*note.tags, *memory.tags})} if set(memory.tags) - set(note.tags) else {}
+    return change(store, note, changes, when, body=joined(note, text))

@@ -25,10 +25,12 @@ FULLER = 3.0
 @dataclass(frozen=True)
 class Verdict:
     """`kind`: same, wider (the new one says all of the old one and more), narrower, update (the new one takes the place of
-    the old one), opposes (both cannot hold, which one does is not plain), perhaps (they may be one), apart."""
+    the old one), opposes (both cannot hold, which one does is not plain), perhaps (they may be one), apart.
+    `worded`: nothing but their wording differs, as far as rules can see."""
 
     kind: str
     why: str = ""
+    worded: bool = False
 
 
 APART = Verdict("apart")
@@ -75,9 +77,9 @@ def compare(new: Statement, old: Statement, cosine: float | None = None, limit: 
         return slotted
     if not numbers and not names:
         if share >= PERHAPS or (near and share >= FAINT):
-            return Verdict("perhaps", "much the same words, nothing that keeps them apart")
+            return Verdict("perhaps", "much the same words, nothing that keeps them apart", worded=True)
         if near and not (new.topic & old.topic) and new.values == old.values:
-            return Verdict("perhaps", "near in meaning, with other words")
+            return Verdict("perhaps", "near in meaning, with other words", worded=True)
         return APART
     return _valued(new, old)
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from mdmem.clock import read_stamp, stamp
 from mdmem.errors import ConflictFound, MdmemError
 from mdmem.index.catalog import ALIAS, TITLE
-from mdmem.learn import log
-from mdmem.learn.apply import change, fields_of, link_back, merge_into, with_item
+from mdmem.learn import advice, log
+from mdmem.learn.apply import change, fields_of, join_into, link_back, merge_into, with_item
 from mdmem.learn.categories import Rules, load_rules
 from mdmem.learn.compare import compare
 from mdmem.learn.decide import Considered, Decision, candidates, decide, first_paragraph, statement_of
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Drawn:
-    """One candidate and what became of it: created, unchanged, merged, supersedes, superseded, contradicts or known."""
+    """One candidate and what became of it: created, unchanged, merged, joined, supersedes, superseded, contradicts or known."""
 
     text: str
     category: str
@@ -98,29 +98,16 @@ def consolidate(
     if not dry_run:
         reconcile(store, out, load, everything)
         if llm is not None:
-            _opinions(store, llm, out)
+            from mdmem.learn.opinion import advise
+            from mdmem.learn.review import doubts
+
+            advise(store, llm, doubts(store), out)
         recurring(store, out)
         out.paths = list(dict.fromkeys(out.paths))
         if out.paths:
             done = commit(store, out.paths, f"consolidate: {len(ordered)} sessions, {len(out.paths)} notes")
             out.committed, out.reason = done.done, done.reason
     return out
-
-
-def _opinions(store: Store, llm: Llm, out: Consolidated) -> None:
-    """Ask the model about pairs that wait for review; only a plain replacement is carried out."""
-    from mdmem.learn.ask import DOUBTS, opinion
-    from mdmem.learn.decide import statement_of
-    from mdmem.learn.review import doubts, settled
-
-    for pair in doubts(store)[: 4 * DOUBTS]:
-        if pair.link != "contradicts" or pair.other.pinned:
-            continue
-        if opinion(llm, statement_of(pair.note).text, pair.other.id, statement_of(pair.other).text) == "replaces":
-            newer, older = store.folder.read(pair.note.path), store.folder.read(pair.other.path)
-            if older.status in ("", "active"):
-                out.paths += settled(store, newer, older, "supersede")
-                out.reconciled.append({"note": newer.id, "other": older.id, "outcome": "update"})
 
 
 def _session(
@@ -220,22 +207,23 @@ def _draw(
         # Said again after it was no longer so: it holds again, and that is a note of its own.
     considered = decide(store, memory, when=candidate.at, load=load)
     decision = considered.decision
-    if decision.action not in ("unchanged", "merged"):
+    if decision.action not in ("unchanged", "merged"):  # the rules' word: no model was asked yet
         before = _known_before(store, memory, considered, candidate.at)
         if before is not None:
             out.id, out.path, out.action = before.id, before.path, "known"
             out.why = f"it was said before, and is {before.status}"
             return out
     if llm is not None and not dry_run:
-        from mdmem.learn.ask import settle_doubt
+        from mdmem.learn.opinion import advised
 
-        decision = settle_doubt(llm, candidate.text, decision)
+        decision = advised(llm, candidate.text, decision, when=candidate.at)
     out.action, out.why = decision.action, decision.why
-    if decision.action in ("unchanged", "merged"):
+    if decision.action in ("unchanged", "merged", "joined"):
         note = decision.notes[0]
         out.id, out.path = note.id, note.path
-        if decision.action == "merged" and not dry_run:
-            paths += merge_into(store, note, memory, candidate.at)
+        if decision.action != "unchanged" and not dry_run:
+            into = merge_into if decision.action == "merged" else join_into
+            paths += into(store, note, memory, candidate.at)
         return out
     if not dry_run:
         store.keep_private(memory.scope)
@@ -244,6 +232,8 @@ def _draw(
             memory.extra["relates_to"] = named
         out.path = _write(store, memory, out.id, candidate.at)
         paths += [out.path, *_link(store, out, decision, candidate.at)]
+        if decision.words:
+            advice.keep(store, store.folder.read(out.path), decision.said())
     return out
 
 

@@ -3,6 +3,7 @@
     unchanged   one says the same, or all of it            merged      the new one says more: the old note gets its text
     supersedes  the new one takes the old one's place      superseded  the old one is the later of the two
     contradicts both stand, linked, and wait for review    created     nothing near, or a doubtful likeness to review
+    joined      a language model says that both are one: the old note gets the new wording beside its own
 
 Looked at: active memories of the same scope, first those with the same `fact_key`, then those that share words with it, then
 those near in meaning where a model is at hand. Events and cases are never replaced: each of them happened.
@@ -35,18 +36,31 @@ HAPPENED = frozenset(("event", "case"))
 
 @dataclass
 class Decision:
-    """What to do, with which notes, and why. `doubt` (the link of a doubtful pair): contradicts or relates_to."""
+    """What to do, with which notes, and why. `doubt` (the link of a doubtful pair): contradicts or relates_to.
+
+    Where a language model was asked: `words` is what it said of each note, `failed` why it said nothing, `by` who decided;
+    `linked` are the notes beside which the new one stands, `parted` those that it has nothing to do with."""
 
     action: str = "created"
     notes: list[Note] = field(default_factory=list)
     why: str = ""
     doubt: str = ""
     doubtful: list[Note] = field(default_factory=list)
+    by: str = "rules"
+    words: dict[str, str] = field(default_factory=dict)
+    failed: str = ""
+    linked: list[Note] = field(default_factory=list)
+    parted: list[Note] = field(default_factory=list)
 
     @property
     def ids(self) -> list[str]:
         """Ids of the notes that are replaced, or that replace."""
         return sorted({note.id for note in self.notes if note.id})
+
+    def said(self) -> list[tuple[Note, str]]:
+        """Return the notes that a language model was asked about, with its word on each."""
+        asked = (*self.doubtful, *self.notes, *self.linked, *self.parted)
+        return [(note, self.words[note.id]) for note in asked if note.id in self.words]
 
 
 @dataclass
@@ -81,7 +95,7 @@ def _decide(store: Store, memory: Memory, when: datetime | None, load: bool) -> 
     statement = read(first_paragraph(memory.text) if memory.extra.get("speaker") else memory.text.strip())
     for note, cosine in notes:
         verdict = verdict_on(statement, note, key, cosine, near[1] if near else 1.0)
-        if verdict.kind in ("update", "opposes") and _later(note, when):
+        if verdict.kind in ("update", "opposes") and said_later(note, when):
             # Said before what stands there: then it is the one that was replaced.
             verdict = _turned(statement, note, key, verdict)
         out.looked.append((note, verdict))
@@ -118,7 +132,11 @@ def candidates(
 
 def statement_of(note: Note) -> Statement:
     """Return what a note states. One that was drawn from a session quotes the turn below its statement."""
-    return read(first_paragraph(note.body) if note.text("speaker") else note.body.strip())
+    return read(_stated(note))
+
+
+def _stated(note: Note) -> str:
+    return first_paragraph(note.body) if note.text("speaker") else note.body.strip()
 
 
 def first_paragraph(text: str) -> str:
@@ -129,6 +147,8 @@ def first_paragraph(text: str) -> str:
 def verdict_on(statement: Statement, note: Note, key: str, cosine: float | None, limit: float) -> Verdict:
     """Return what a statement is to a note."""
     verdict = compare(statement, statement_of(note), cosine, limit)
+    if statement.text in (" ".join(line.split()) for line in _stated(note).splitlines()):
+        return Verdict("same", "these very words stand there")
     if note.type in HAPPENED and verdict.kind not in ("same", "narrower"):
         return Verdict("apart")
     if key and note.fact_key == key and verdict.kind not in ("same", "narrower", "wider"):
@@ -139,7 +159,8 @@ def verdict_on(statement: Statement, note: Note, key: str, cosine: float | None,
     return verdict
 
 
-def _later(note: Note, when: datetime | None) -> bool:
+def said_later(note: Note, when: datetime | None) -> bool:
+    """Tell whether a note says what was said after `when`."""
     said = read_stamp(note.valid_from or note.created or "")
     return when is not None and said is not None and said > when
 

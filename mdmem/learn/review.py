@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mdmem.errors import NotFound, UsageError
-from mdmem.learn.apply import change, retire, with_item
+from mdmem.learn import advice
+from mdmem.learn.apply import change, joined, retire, with_item
+from mdmem.learn.compare import compare
+from mdmem.learn.decide import statement_of
 from mdmem.memory.write import commit, subject
 
 if TYPE_CHECKING:
@@ -29,12 +32,14 @@ ANSWERS = {
 
 @dataclass(frozen=True)
 class Doubt:
-    """A pair that waits: the newer note, the older one, how they are linked, and why it is in doubt."""
+    """A pair that waits: the newer note, the older one, how they are linked, why it is in doubt, and what a language model that
+    was asked about it says."""
 
     note: Note
     other: Note
     link: str
     why: str
+    advice: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -43,7 +48,8 @@ class Doubt:
             text = " ".join(note.body.split())[:300]
             return {"id": note.id, "path": note.path, "title": note.title, "text": text, "created": note.created or ""}
 
-        return {"note": shown(self.note), "other": shown(self.other), "link": self.link, "why": self.why}
+        out = {"note": shown(self.note), "other": shown(self.other), "link": self.link, "why": self.why}
+        return out | ({"advice": self.advice} if self.advice else {})
 
 
 def doubts(store: Store) -> list[Doubt]:
@@ -55,6 +61,7 @@ def doubts(store: Store) -> list[Doubt]:
     found = rows(store, Filters(kinds=("memory",), statuses=("active",)), "ORDER BY n.created, n.path")
     by_id = {row["id"]: row["path"] for row in found if row["id"] and not row["folder"]}
     out = []
+    known = advice.read(store)
     for row in found:
         if '"review"' not in (row["fields"] or "") or row["folder"]:
             continue
@@ -63,14 +70,11 @@ def doubts(store: Store) -> list[Doubt]:
             if identity in by_id:
                 other = store.folder.read(by_id[identity])
                 link = "contradicts" if identity in note.words("contradicts") else "relates_to"
-                out.append(Doubt(note, other, link, _why(note, other)))
+                out.append(Doubt(note, other, link, _why(note, other), advice.word_on(known, note, other) or ""))
     return out
 
 
 def _why(note: Note, other: Note) -> str:
-    from mdmem.learn.compare import compare
-    from mdmem.learn.decide import statement_of
-
     return compare(statement_of(note), statement_of(other)).why or "near in meaning"
 
 
@@ -122,7 +126,8 @@ def settled(store: Store, newer: Note, older: Note, answer: str) -> list[str]:
         kept = {"supersedes": with_item(older, "supersedes", newer.id)}
         text = older.body
         if answer == "merge" and newer.body.strip() not in text:
-            text = f"{text.rstrip()}\n\n{newer.body.strip()}\n"
+            said = statement_of(newer).text if newer.text("speaker") else newer.body.strip()
+            text = (joined(older, said) if "\n" not in said else None) or f"{text.rstrip()}\n\n{newer.body.strip()}\n"
         paths = change(store, older, kept, body=text)
     return [*paths, *change(store, newer, changes)]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from mdmem.config import Config
 from mdmem.errors import UsageError
-from mdmem.llm.model import MAX_ANSWER, Answer, LlmRefused, LlmUnavailable
+from mdmem.llm.model import MAX_ANSWER, Answer, LlmRefused, LlmSlow, LlmUnavailable
 
 # `claude` alone means this: no tools, no hooks, no memory, nothing kept; the schema goes into the prompt.
 CLAUDE = (
@@ -67,7 +67,7 @@ class Command:
                 out, err = process.communicate(f"{system}\n\n{prompt}".encode(), timeout=self.timeout)
             except subprocess.TimeoutExpired as error:
                 _end(process)
-                raise LlmUnavailable(f"{self.words[0]} gave no answer within {self.timeout:g} s") from error
+                raise LlmSlow(f"{self.words[0]} gave no answer within {self.timeout:g} s") from error
             except BaseException:
                 _end(process)
                 raise

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,25 +41,36 @@ class Ledger:
         return self._read().get(self.clock.now().strftime("%Y-%m-%d")) or dict(NOTHING)
 
     def allow(self) -> None:
-        """Raise LlmUnavailable when today's limit is spent."""
-        row = self.today()
-        if row["calls"] >= self.max_calls or (self.max_cost and row["cost"] >= self.max_cost):
-            raise LlmUnavailable(
-                "today's limit for the language model is spent",
-                why=f"{row['calls']} calls, ${row['cost']:.2f}",
-                hint="mdmem config set llm.daily_calls 500",
-            )
+        """Take one of today's calls, before it is made: what is under way counts. Raises LlmUnavailable when none is left."""
+        with self._row() as row:
+            if row["calls"] >= self.max_calls or (self.max_cost and row["cost"] >= self.max_cost):
+                raise LlmUnavailable(
+                    "today's limit for the language model is spent",
+                    why=f"{row['calls']} calls, ${row['cost']:.2f}",
+                    hint="mdmem config set llm.daily_calls 500",
+                )
+            row["calls"] += 1
+
+    def give_back(self) -> None:
+        """Give back a call that reached nobody, or that was turned away: it cost nothing."""
+        with self._row() as row:
+            row["calls"] = max(0, row["calls"] - 1)
 
     def account(self, name: str, answer: Answer) -> None:
-        """Add one answer to today's row."""
+        """Add what one answer took to today's row."""
+        with self._row() as row:
+            row["tokens_in"] += answer.tokens_in
+            row["tokens_out"] += answer.tokens_out
+            row["cost"] = round(row["cost"] + answer.cost, 6)
+
+    @contextmanager
+    def _row(self) -> Iterator[dict[str, Any]]:
+        """Give today's row to be changed, under the lock; it is kept unless the change raises."""
         with FileLock(self.path.with_name(self.path.name + ".lock")):
             data = self._read()
             day = self.clock.now().strftime("%Y-%m-%d")
             row = data.get(day) or dict(NOTHING)
-            row["calls"] += 1
-            row["tokens_in"] += answer.tokens_in
-            row["tokens_out"] += answer.tokens_out
-            row["cost"] = round(row["cost"] + answer.cost, 6)
+            yield row
             data[day] = row
             kept = dict(sorted(data.items())[-KEEP_DAYS:])
             write_private(self.path, json.dumps(kept, indent=1).encode())

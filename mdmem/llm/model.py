@@ -25,6 +25,10 @@ class LlmUnavailable(MdmemError):
     code = "llm_unavailable"
 
 
+class LlmSlow(LlmUnavailable):
+    """No answer within the time: what was asked may have been worked on, and paid for."""
+
+
 class LlmRefused(MdmemError):
     """The model answered, and not with what was asked: no JSON, a wrong shape, a refusal."""
 
@@ -53,14 +57,21 @@ class Backend(Protocol):
         """Return what `ask` would send, without keys."""
 
 
+PATIENCE = 2
+
+
 @dataclass
 class Llm:
-    """A configured model. `ledger` is called with each answer; it raises LlmUnavailable at the day's limit."""
+    """A configured model. `allow` takes one of the day's calls and raises LlmUnavailable at the limit; `account` is told what
+    an answer took; `give_back` is called for a call that nobody answered. One that gave no answer PATIENCE times in a row is
+    asked no more: whatever a run had to ask goes by rules then, and does not wait out each time limit."""
 
     backend: Backend
     allow: Callable[[], None] = lambda: None
     account: Callable[[str, Answer], None] = lambda name, answer: None
+    give_back: Callable[[], None] = lambda: None
     calls: int = field(default=0)
+    missed: int = 0
 
     def complete(self, system: str, prompt: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         """Return a dict that fits `schema`; one repair round. Raises LlmUnavailable or LlmRefused."""
@@ -76,8 +87,18 @@ class Llm:
         return value
 
     def _ask(self, system: str, prompt: str, schema: Mapping[str, Any]) -> str:
+        if self.missed >= PATIENCE:
+            raise LlmUnavailable("the language model gave no answer before, and is asked no more in this run")
         self.allow()
-        answer = self.backend.ask(system, prompt, schema)
+        self.missed += 1
+        try:
+            answer = self.backend.ask(system, prompt, schema)
+        except LlmSlow:
+            raise
+        except LlmUnavailable:
+            self.give_back()
+            raise
+        self.missed = 0
         self.calls += 1
         self.account(self.backend.name, answer)
         return answer.text

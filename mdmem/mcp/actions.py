@@ -84,6 +84,7 @@ def add(store: Store, given: dict[str, Any]) -> str:
         given.get("category", ""),
         given.get("supersedes", ""),
         {"source": "mcp"},
+        ask=True,
     )
     memory.scope = memory.scope or store.default_scope
     goal = target(store, memory.scope)[1]
@@ -95,7 +96,10 @@ def add(store: Store, given: dict[str, Any]) -> str:
     lines = [f"{done.action}: `{done.id}` {done.path}"]
     if done.why:
         about = ", ".join(f"`{item}`" for item in done.decided or done.review)
-        lines.append(f"{_line(done.why)}: {about}" + (" (waits for mdmem review)" if done.review else ""))
+        told = _line(done.why) + (f": {about}" if about else "")
+        lines.append(told + (" (waits for mdmem review)" if done.review else ""))
+    if done.failed:
+        lines.append(f"decided by rules alone: {_line(done.failed)}")
     if done.redacted:
         lines.append(f"taken out before saving: {', '.join(done.redacted)}")
     if done.reason:

@@ -21,11 +21,23 @@ RECORDS = (".json", ".jsonl", ".ndjson", ".zip")
 MAX_ARCHIVE = 500_000_000
 
 
-def import_any(store: Store, source: Path, **more: Any) -> Imported:
-    """Import a file or folder of any form that is known: markdown, records, or a zip of notes."""
-    if source.is_file() and source.suffix.lower() in RECORDS:
-        return import_records(store, source, **more)
-    return import_markdown(store, source, **more)
+def import_any(store: Store, source: Path, ask: bool = False, **more: Any) -> Imported:
+    """Import a file or folder of any form that is known: markdown, records, or a zip of notes. `ask`: somebody waits, and the
+    language model may be asked about pairs that are in doubt, some of them; the rest waits for the next consolidation."""
+    records = source.is_file() and source.suffix.lower() in RECORDS
+    out = import_records(store, source, **more) if records else import_markdown(store, source, **more)
+    if ask and any(row["outcome"] in ("opposes", "perhaps") for row in out.decided):
+        from mdmem.learn.opinion import advise_waiting
+        from mdmem.memory.write import commit, subject
+
+        done = advise_waiting(store, {row["note"] for row in out.decided})
+        out.notices += done.notices
+        for row in done.reconciled:
+            out.decided = [one for one in out.decided if (one["note"], one["other"]) != (row["note"], row["other"])] + [row]
+        if done.paths:
+            made = commit(store, done.paths, subject("import", f"{len(done.reconciled)} pairs settled"))
+            out.committed, out.reason = made.done, made.reason
+    return out
 
 
 def import_records(

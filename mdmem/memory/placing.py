@@ -29,6 +29,7 @@ class Imported:
     left_out: list[dict[str, str]] = field(default_factory=list)
     redacted: int = 0
     decided: list[dict[str, str]] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
     committed: bool = False
     reason: str = ""
 

@@ -13,7 +13,7 @@ from mdmem.memory.write import commit, subject
 
 if TYPE_CHECKING:
     from mdmem.index.score import TextHits
-    from mdmem.learn.decide import Considered
+    from mdmem.learn.decide import Considered, Decision
     from mdmem.notes.folder import Folder
     from mdmem.notes.note import Note
     from mdmem.store import Store
@@ -27,7 +27,7 @@ LOCAL = "a local note is never committed"
 @dataclass
 class Memory:
     """What somebody wants kept. `extra` holds further fields of the frontmatter as strings or lists. `apart`: a note of its
-    own, whatever is there already."""
+    own, whatever is there already. `ask`: somebody waits for the outcome, and the language model may be asked about a doubt."""
 
     type: str
     text: str
@@ -39,17 +39,19 @@ class Memory:
     extra: dict[str, Any] = field(default_factory=dict)
     by_name: bool = False
     apart: bool = False
+    ask: bool = False
 
 
 # What was decided → the word for it that a caller of `remember --json` can count on.
-ACTIONS = {"merged": "updated", "contradicts": "conflicting"}
+ACTIONS = {"merged": "updated", "joined": "updated", "contradicts": "conflicting"}
 
 
 @dataclass
 class Remembered:
-    """The outcome: `action` is created, unchanged, updated, merged, superseded (it replaces older ones) or contradicts.
+    """The outcome: `action` is created, unchanged, updated, merged, joined, superseded (it replaces older ones) or contradicts.
 
-    `related`: notes that share its rarest words; `decided`: the ones that the decision is about."""
+    `related`: notes that share its rarest words; `decided`: the ones that the decision is about; `by`: who decided, where there
+    was something to decide; `failed`: why the language model that was to be asked said nothing."""
 
     id: str
     path: str
@@ -61,6 +63,8 @@ class Remembered:
     why: str = ""
     decided: list[str] = field(default_factory=list)
     review: list[str] = field(default_factory=list)
+    by: str = ""
+    failed: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON form: {id, path, action, committed, related} and what else there is to say. `action` is one of
@@ -74,10 +78,18 @@ class Remembered:
         }
         if self.action in ACTIONS:
             out["decision"] = self.action
-        for name in ("reason", "redacted", "why", "decided", "review"):
+        names = {name: name for name in ("reason", "redacted", "why", "decided", "review")}
+        for name, shown in (names | {"by": "decided_by", "failed": "not_asked"}).items():
             if getattr(self, name):
-                out[name] = getattr(self, name)
+                out[shown] = getattr(self, name)
         return out
+
+    def take(self, decision: Decision) -> Remembered:
+        """Return it with what a decision says of itself."""
+        if decision.why:
+            self.why, self.decided, self.by = decision.why, decision.ids, decision.by
+        self.failed = decision.failed
+        return self
 
 
 def remember(store: Store, memory: Memory) -> Remembered:
@@ -128,6 +140,10 @@ def _considered(store: Store, memory: Memory) -> Considered:
     considered = decide(store, memory)
     if memory.supersedes or memory.apart:
         considered.decision = Decision()
+    elif memory.ask and considered.decision.doubt:
+        from mdmem.learn.opinion import advised_now
+
+        considered.decision = advised_now(store, memory.text, considered.decision)
     memory.extra |= fields_of(considered.decision)
     return considered
 
@@ -135,19 +151,17 @@ def _considered(store: Store, memory: Memory) -> Considered:
 def _said_already(store: Store, memory: Memory, considered: Considered, found: list[str]) -> Remembered | None:
     """Return the outcome where no new note is needed, None otherwise."""
     decision = considered.decision
-    if decision.action not in ("unchanged", "merged"):
+    if decision.action not in ("unchanged", "merged", "joined"):
         return None
     note = decision.notes[0]
     if decision.action == "unchanged":
-        out = _again(store, store.folder, note, memory, found)
-        out.why, out.decided = decision.why, decision.ids
-        return out
-    from mdmem.learn.apply import merge_into
+        return _again(store, store.folder, note, memory, found).take(decision)
+    from mdmem.learn.apply import join_into, merge_into
 
-    done = commit(store, merge_into(store, note, memory), subject("remember", memory.title), by_name=memory.by_name)
-    return Remembered(
-        note.id, note.path, "merged", done.done, reason=done.reason, redacted=found, why=decision.why, decided=decision.ids
-    )
+    into = merge_into if decision.action == "merged" else join_into
+    done = commit(store, into(store, note, memory), subject("remember", memory.title), by_name=memory.by_name)
+    out = Remembered(note.id, note.path, decision.action, done.done, reason=done.reason, redacted=found)
+    return out.take(decision)
 
 
 def _created(
@@ -163,10 +177,12 @@ def _created(
     done = commit(store, [path, *others], subject("remember", memory.title), by_name=memory.by_name)
     near = related(store, considered.hits, path)
     out = Remembered(identity, path, "superseded" if action == "supersedes" else action, done.done, near, done.reason, found)
-    if decision.why:
-        out.why, out.decided = decision.why, decision.ids
-        out.review = sorted({note.id for note in decision.doubtful})
-    return out
+    if decision.words:
+        from mdmem.learn import advice
+
+        advice.keep(store, store.folder.read(path), decision.said())
+    out.review = sorted({note.id for note in decision.doubtful})
+    return out.take(decision)
 
 
 def checked(store: Store, memory: Memory) -> list[str]:

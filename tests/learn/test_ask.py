@@ -12,27 +12,27 @@ from typing import Any
 import pytest
 
 from mdmem.config import config_home
-from mdmem.learn.ask import EXTRACT, opinion, preview, quoted_turns, settle_doubt, with_llm
+from mdmem.learn.ask import EXTRACT, preview, quoted_turns, with_llm
 from mdmem.learn.categories import load_rules
 from mdmem.learn.consolidate import consolidate
-from mdmem.learn.decide import decide
 from mdmem.learn.extract import extract
-from mdmem.learn.review import doubts
 from mdmem.llm.http import Post
 from mdmem.llm.ledger import Ledger
 from mdmem.llm.model import Llm
 from mdmem.llm.openai import OpenAI
-from mdmem.memory.remember import Memory, checked, remember
 from mdmem.store import Store
 from tests.learn.test_consolidate import memories, talk
 from tests.learn.test_extract import turns
 
 
 class Server:
-    """Answers every request with `text` as the model's words, and keeps what it was asked."""
+    """Answers every request with `text` (it may be a function of the prompt) as the model's words, and keeps what it was asked.
+    `status`, `raw` and `delay` (seconds) are for bad manners."""
 
     def __init__(self) -> None:
-        self.text = "{}"
+        self.text: str | Callable[[str], str] = "{}"
+        self.status, self.delay = 200, 0.0
+        self.raw: bytes | None = None
         self.prompts: list[str] = []
         outer = self
 
@@ -42,14 +42,21 @@ class Server:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 outer.prompts.append(body["messages"][1]["content"])
-                data = json.dumps({"choices": [{"message": {"content": outer.text}}]}).encode()
-                self.send_response(200)
-                self.send_header("content-length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
+                text = outer.text if isinstance(outer.text, str) else outer.text(outer.prompts[-1])
+                data = outer.raw or json.dumps({"choices": [{"message": {"content": text}}]}).encode()
+                outer.left.wait(outer.delay)
+                try:
+                    self.send_response(outer.status)
+                    self.send_header("content-length", str(len(data)))
+                    self.end_headers()
+                    self.wfile.write(data)
+                except OSError:
+                    pass  # it was not waited for
 
+        self.left = threading.Event()
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.llm = Llm(OpenAI(f"http://127.0.0.1:{self.http.server_port}", "m", post=Post(timeout=5, tries=1)))
+        self.url = f"http://127.0.0.1:{self.http.server_port}"
+        self.llm = Llm(OpenAI(self.url, "m", post=Post(timeout=5, tries=1)))
         threading.Thread(target=self.http.serve_forever, daemon=True).start()
 
     def say(self, *facts: dict[str, Any], **more: str) -> None:
@@ -60,6 +67,7 @@ class Server:
 def server() -> Iterator[Server]:
     made = Server()
     yield made
+    made.left.set()
     made.http.shutdown()
     made.http.server_close()
 
@@ -130,35 +138,6 @@ def test_the_users_own_prompt(server: Server, own_home: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "extract.md").write_text("List what matters to a gardener.")
     assert "gardener" in preview(server.llm, said, load_rules(), 5)["body"]["messages"][0]["content"]
-
-
-def test_a_doubt_is_settled_only_as_far_as_the_rules_leave_it_open(store: Store, server: Server) -> None:
-    old = remember(store, Memory("fact", "Mocks are allowed in integration tests"))
-    memory = Memory("fact", "Mocks are not allowed in integration tests")
-    checked(store, memory)
-
-    def word(answer: str, note: str = old.id) -> tuple[str, str]:
-        server.text = json.dumps({"note": note, "answer": answer})
-        decision = settle_doubt(server.llm, memory.text, decide(store, memory).decision)
-        return decision.action, decision.doubt
-
-    assert word("replaces") == ("supersedes", "")
-    # A contradiction is never "the same", and never nothing.
-    for answer in ("same", "unrelated", "both", "unsure"):
-        assert word(answer) == ("contradicts", "contradicts"), answer
-    assert word("replaces", "mem-000000000000") == ("contradicts", "contradicts")
-    assert opinion(server.llm, "a", "x", "b") == "unsure"
-
-
-def test_what_waits_for_review_is_asked_about_at_the_next_consolidation(store: Store, server: Server) -> None:
-    old = remember(store, Memory("fact", "Mocks are allowed in integration tests"))
-    new = remember(store, Memory("fact", "Mocks are not allowed in integration tests"))
-    server.text = json.dumps({"note": "wrong", "answer": "replaces"})
-    consolidate(store, [], llm=server.llm)
-    assert len(doubts(store)) == 1
-    server.text = json.dumps({"note": old.id, "answer": "replaces"})
-    done = consolidate(store, [], llm=server.llm)
-    assert not doubts(store) and store.folder.read(old.path).words("superseded_by") == [new.id] and done.committed
 
 
 def test_the_gist_of_a_session_goes_into_its_note_if_it_is_grounded(store: Store, server: Server) -> None:

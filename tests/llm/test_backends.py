@@ -113,6 +113,31 @@ def test_429_and_5xx_are_tried_again_with_growing_pauses(server: Server) -> None
         Llm(OpenAI(server.url, "m", post=post([]))).complete("s", "p", SCHEMA)
 
 
+def test_one_that_is_down_is_not_waited_for_again_and_again(server: Server, tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.json", FixedClock(datetime(2026, 11, 30, tzinfo=timezone.utc)))
+    llm = Llm(OpenAI(server.url, "m", post=post(tries=1)), ledger.allow, ledger.account, ledger.give_back)
+    server.script = [(500, {}, {}), (200, chat(GOOD), {}), (500, {}, {})]
+    for _ in range(2):
+        with pytest.raises(LlmUnavailable, match="answered 500"):
+            llm.complete("s", "p", SCHEMA)
+        if not server.requests[1:]:
+            assert llm.complete("s", "p", SCHEMA) == {"facts": ["one"]}  # an answer in between: it is there again
+    with pytest.raises(LlmUnavailable, match="answered 500"):
+        llm.complete("s", "p", SCHEMA)
+    asked = len(server.requests)
+    with pytest.raises(LlmUnavailable, match="no more in this run"):
+        llm.complete("s", "p", SCHEMA)
+    assert len(server.requests) == asked and ledger.today()["calls"] == 1
+
+
+def test_all_of_it_takes_as_long_as_somebody_waits(server: Server) -> None:
+    naps: list[float] = []
+    server.script = [(429, {}, {"retry-after": "20"}), (200, chat(GOOD), {})]
+    with pytest.raises(LlmUnavailable, match="429"):
+        Llm(OpenAI(server.url, "m", post=post(naps, within=3.0))).complete("s", "p", SCHEMA)
+    assert not naps
+
+
 def test_401_is_not_tried_again_and_names_no_key(server: Server) -> None:
     server.script = [(401, {"error": "bad key"}, {})]
     with pytest.raises(LlmUnavailable) as caught:
