@@ -88,11 +88,11 @@ def _mode(given: dict[str, Any]) -> str:
 def _given(store: Store, found: Recall) -> None:
     """Inside an agent's session: note what it was shown, so that what it cites later counts as useful."""
     session = os.environ.get("CLAUDE_CODE_SESSION_ID") or os.environ.get("MDMEM_SESSION") or ""
-    keys = [hit.id or hit.path for hit in found.results if not hit.store]
-    if session and keys and store.trusted:
-        from mdmem.memory.usage import given
+    if session and store.trusted:
+        from mdmem.memory import shown
 
-        given(str(store.common_state_dir), session, keys)
+        own = [hit for hit in found.results if not hit.store and hit.scope != "local"]
+        shown.add(str(store.common_state_dir), session, [shown.line(hit.id or hit.path, hit.path, hit.title) for hit in own])
 
 
 def _print(found: Recall, query: Any) -> None:

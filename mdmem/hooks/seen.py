@@ -1,4 +1,5 @@
-"""Which notes a session has in its context already: a line each, in a file beside the spool; gone after a compaction."""
+"""Which notes a session has in its context already: a line each, as in memory.shown, in a file beside the spool; gone after a
+compaction."""
 
 from __future__ import annotations
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 
 # Seconds after which the file of a session is old.
 OLD = 30 * 86400
-# Bytes of such a file that are read.
-LARGEST = 1 << 20
 
 
 def _file(place: Place, session: str) -> str:
@@ -24,29 +23,16 @@ def _file(place: Place, session: str) -> str:
 
 def seen(place: Place, session: str) -> set[str]:
     """Return the keys (ids or paths) of the notes that the session was given."""
-    try:
-        with open(_file(place, session), encoding="utf-8", errors="replace") as stream:
-            return set(stream.read(LARGEST).splitlines())
-    except OSError:
-        return set()
+    from mdmem.memory.shown import lines_of
+
+    return {one.partition("\t")[0] for one in lines_of(_file(place, session))}
 
 
-def add(place: Place, session: str, keys: Iterable[str]) -> None:
-    """Remember that these notes were given. Losing this costs a repetition, so failures are silent."""
-    data = "".join(f"{key}\n" for key in keys if "\n" not in key).encode("utf-8", "replace")
-    if not data:
-        return
-    path = _file(place, session)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
-    try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        descriptor = os.open(path, flags, 0o600)
-        try:
-            os.write(descriptor, data)
-        finally:
-            os.close(descriptor)
-    except OSError:
-        return
+def add(place: Place, session: str, lines: Iterable[str]) -> None:
+    """Remember that these notes (lines of memory.shown) were given. Losing this costs a repetition, so failures are silent."""
+    from mdmem.memory.shown import append
+
+    append(_file(place, session), lines)
 
 
 def reset(place: Place, session: str) -> None:

@@ -75,7 +75,7 @@ def _context(place: Place, payload: dict[str, Any]) -> dict[str, Any]:
         for one in place.others
     ]
     block = session_context(viewer, budget, moment, own=place.settings["inject"] == "own", seen=given, others=others)
-    seen.add(place, session, [quote.id or quote.path for quote in block.kept])
+    seen.add(place, session, [quote.line() for quote in block.kept])
     inside: dict[str, Any] = {"additionalContext": block.text} if block.text else {}
     watched = _watched(place, block.total, [quote.path for quote in block.kept])
     return {**inside, "watchPaths": watched} if watched else inside

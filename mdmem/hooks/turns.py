@@ -19,8 +19,14 @@ SUMMARY = 8000
 
 
 def stopped(payload: dict[str, Any]) -> None:
-    """Stop and SubagentStop: the transcript may not be flushed yet, the payload has the last message."""
-    _text(payload, "said", payload.get("last_assistant_message"), SAID)
+    """Stop and SubagentStop: the transcript may not be flushed yet, the payload has the last message. Which of the notes that
+    the session was shown it cites is noted here, since the spool keeps a part of a long message only."""
+    text = payload.get("last_assistant_message")
+    place = _text(payload, "said", text, SAID)
+    if place is not None:
+        from mdmem.memory.shown import cite
+
+        cite(place.common, session_of(payload), str(text))
 
 
 def compacting(payload: dict[str, Any]) -> None:
@@ -42,15 +48,16 @@ def subagent_started(payload: dict[str, Any]) -> None:
         spool(place, payload, {"k": "sub"})
 
 
-def _text(payload: dict[str, Any], kind: str, text: object, limit: int) -> None:
+def _text(payload: dict[str, Any], kind: str, text: object, limit: int) -> Place | None:
     if not isinstance(text, str) or not text.strip():
-        return
+        return None
     place = find_place(payload["cwd"])
     if place is None or not place.settings["capture"]:
-        return
+        return None
     from mdmem.memory.spool import keepable
 
     spool(place, payload, {"k": kind, "text": keepable(text.strip(), limit)})
+    return place
 
 
 def session_of(payload: dict[str, Any]) -> str:

@@ -54,7 +54,8 @@ def user_prompt(payload: dict[str, Any]) -> dict[str, Any] | None:
         return None
     from mdmem.hooks import seen
 
-    seen.add(place, session_of(payload), [str(key) for key in keys])
+    shown = found.get("shown")
+    seen.add(place, session_of(payload), [str(one) for one in (shown if isinstance(shown, list) else keys)])
     return {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": text}}
 
 

@@ -132,8 +132,7 @@ def _close_sessions(store: Store, ended: list[str]) -> None:
     from mdmem.hooks import seen
     from mdmem.memory.sessions import close_sessions
 
-    if ended:
-        _count_use(store, ended)
+    _count_use(store, ended)
     written = close_sessions(store, ended)
     if ended:
         _tidy_up(store)
@@ -143,7 +142,7 @@ def _close_sessions(store: Store, ended: list[str]) -> None:
 
 
 def _count_use(store: Store, ended: list[str]) -> None:
-    """Count which of the notes that a session was given it cited, before its spool goes."""
+    """Count which of the notes that they were given the sessions cited: those that ended and those that went silent."""
     from mdmem.memory import usage
 
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from mdmem.errors import UsageError
@@ -35,6 +35,15 @@ def _line(text: str) -> str:
     return one_line(text)
 
 
+def _shown(store: Store, notes: Iterable[tuple[str, str, str]]) -> None:
+    """Note that these notes (id, path, title) were shown, so that what an agent cites of them counts as useful."""
+    from mdmem.memory import shown
+
+    if store.trusted:
+        lines = [shown.line(identity or path, path, title) for identity, path, title in notes]
+        shown.add(str(store.common_state_dir), shown.OUTSIDE, lines)
+
+
 def search(store: Store, given: dict[str, Any]) -> str:
     from mdmem.clock import parse_time
     from mdmem.federation import ask
@@ -49,6 +58,7 @@ def search(store: Store, given: dict[str, Any]) -> str:
         as_of=as_of,
     )
     found = ask(store, query)
+    _shown(store, ((hit.id, hit.path, hit.title) for hit in found.results if not hit.store and hit.scope != "local"))
     parts = [f"{len(found.results)} notes" if found.results else "Nothing found."]
     for hit in found.results:
         where = (f"{_line(hit.store)}: " if hit.store else "") + f"{_line(hit.path)}:{hit.start_line}-{hit.end_line}"
@@ -68,6 +78,7 @@ def get(store: Store, given: dict[str, Any]) -> str:
         head = f"{note.path} as of {rev[:10]}"
     else:
         note, head = read_any(store, given["note"]), ""
+        _shown(store, [(note.id or "", note.path, note.title)] if note.scope != "local" else [])
     return f"{_line(head or note.path)}\n\n{neutral(note.data.decode('utf-8', 'replace'))}"
 
 
@@ -167,6 +178,7 @@ def context(store: Store, given: dict[str, Any]) -> str:
 
     query = Query(given["query"], limit=20, budget=given.get("budget", 1500))
     found = ask(store, query)
+    _shown(store, ((hit.id, hit.path, hit.title) for hit in found.results if not hit.store and hit.scope != "local"))
     return found.context or "Nothing found."
 
 

@@ -106,7 +106,7 @@ class _Look:
         """Return a note as a quote; one of another store says so in its path."""
         text = shortened(str(row.get("summary") or "") or self.catalog.text(row), limit)
         path = f"{self.viewer.name}:{row['path']}" if self.viewer.name else str(row["path"])
-        return Quote(str(row.get("id") or ""), path, section, head({**row, "path": path}), text)
+        return Quote(str(row.get("id") or ""), path, section, head({**row, "path": path}), text, str(row.get("title") or ""))
 
 
 def session_context(

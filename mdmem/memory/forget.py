@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdmem.clock import read_stamp, seconds, stamp
 from mdmem.errors import BadNote, ConflictFound, MdmemError
-from mdmem.memory import spool
+from mdmem.memory import shown, spool
 from mdmem.memory.change import find
 from mdmem.memory.write import commit, subject
 
@@ -103,6 +103,7 @@ def forget(
     if purge and not dry_run:
         store.index.refresh()
         out.spooled = spool.purge(str(store.common_state_dir), words) if words else 0
+        shown.purge(str(store.common_state_dir), words)
     return out
 
 

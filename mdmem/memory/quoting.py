@@ -24,10 +24,16 @@ CLOSING = "</mdmem-context>"
 class Quote:
     """One note to be quoted: its head (type, title, origin) on one line, and its text."""
 
-    __slots__ = ("head", "id", "path", "section", "text")
+    __slots__ = ("head", "id", "path", "section", "text", "title")
 
-    def __init__(self, id: str, path: str, section: str, head: str, text: str) -> None:
-        self.id, self.path, self.section, self.head, self.text = id, path, section, head, text
+    def __init__(self, id: str, path: str, section: str, head: str, text: str, title: str = "") -> None:
+        self.id, self.path, self.section, self.head, self.text, self.title = id, path, section, head, text, title
+
+    def line(self) -> str:
+        """Return it as a line of what a session was shown (memory.shown)."""
+        from mdmem.memory.shown import line
+
+        return line(self.id or self.path, self.path, self.title)
 
     def render(self) -> str:
         """Return the quote as lines; its text behind `> `."""

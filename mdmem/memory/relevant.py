@@ -29,7 +29,7 @@ BESIDE = 0.6
 
 
 def relevant(store: Store, request: dict[str, Any], dense: bool) -> dict[str, Any]:
-    """Return {text, keys}: the block for the prompt in `request` ('' when nothing is relevant) and what is in it.
+    """Return {text, keys, shown}: the block for the prompt in `request` ('' when nothing is relevant) and what is in it.
 
     `request` holds prompt, scope, agent, device, own, budget, seen. Never raises for a damaged index: then nothing is found.
     """
@@ -37,13 +37,14 @@ def relevant(store: Store, request: dict[str, Any], dense: bool) -> dict[str, An
 
 
 def packed(root: str, request: dict[str, Any], found: list[tuple[float, Quote]]) -> dict[str, Any]:
-    """Return {text, keys} of what was found in one store or in several, each with its chance."""
+    """Return {text, keys, shown} of what was found in one store or in several, each with its chance."""
     best = sorted(found, key=lambda one: (-one[0], one[1].path))
     quotes = [quote for chance, quote in best[:MOST] if chance >= BESIDE * best[0][0]]
     if not quotes:
-        return {"text": "", "keys": []}
+        return {"text": "", "keys": [], "shown": []}
     made = block("for this prompt", root, quotes, int(request.get("budget", 900)))
-    return {"text": made.text, "keys": [quote.id or quote.path for quote in made.kept]}
+    keys = [quote.id or quote.path for quote in made.kept]
+    return {"text": made.text, "keys": keys, "shown": [quote.line() for quote in made.kept]}
 
 
 def found_in(store: Store, request: dict[str, Any], dense: bool, name: str = "") -> list[tuple[float, Quote]]:
@@ -52,8 +53,8 @@ def found_in(store: Store, request: dict[str, Any], dense: bool, name: str = "")
     found = []
     for chance, window, row in judged(store, searchable(str(request["prompt"])), dense, request)[:MOST]:
         path = f"{name}:{row['path']}" if name else str(row["path"])
-        text = shortened(_text(store, row, window))
-        found.append((chance, Quote(str(row.get("id") or ""), path, "", head({**row, "path": path}), text)))
+        text, title = shortened(_text(store, row, window)), str(row["title"] or "")
+        found.append((chance, Quote(str(row.get("id") or ""), path, "", head({**row, "path": path}), text, title)))
     return found
 
 

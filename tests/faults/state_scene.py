@@ -39,7 +39,7 @@ KINDS: tuple[tuple[str, str, str], ...] = (
     (r"git/automemory/[0-9a-f]+/lock(\.queue)?", REBUILT, "a lock"),
     (r"git/automemory/.*", FORGOTTEN, "what both sides of Claude's own memory looked like"),
     (r"git/spool/.*", FORGOTTEN, "observations of open sessions"),
-    (r"git/seen/.*", FORGOTTEN, "what a session was given"),
+    (r"git/(seen|given|cited)/.*", FORGOTTEN, "what a session was given, and what it cited of that"),
     (r"git/beats/.*", FORGOTTEN, "signs of life of sessions"),
     (r"git/queue\.jsonl", FORGOTTEN, "what hooks left for the worker"),
     (r"git/uncommitted(\.taken)?", REBUILT, "saved notes that wait for a commit: every sync looks for them itself"),

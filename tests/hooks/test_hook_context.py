@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from pathlib import Path
 
@@ -229,6 +230,28 @@ def test_a_session_leaves_what_it_taught(project: Path, store: Path, tmp_path: P
     text = path.read_text("utf-8")
     assert "type: decision" in text and "speaker: user" in text and "#L" in text
     assert git(store, "status", "--porcelain") == ""
+
+
+def test_what_the_agent_cites_of_what_it_was_shown_counts_at_the_end_of_its_turn(
+    project: Path, store: Path, tmp_path: Path
+) -> None:
+    from mdmem.memory import feedback
+    from mdmem.store import Store
+
+    add_note(store, "memories/mem-kestrel.md", "It is PostgreSQL.", type="decision", title="Billing", pinned="true")
+    index(store)
+    given = run_hook("SessionStart", sample("SessionStart", project), cwd=project).context
+    cited = re.findall(r"\((mem-[\w-]+),", given)[:1]
+    assert cited, given
+    # The name stands where the spool, which keeps 4,000 characters, has cut the message.
+    message = "x" * 5000 + f" as {cited[0]} says. " + "y" * 5000
+    for _ in range(2):
+        run_hook("Stop", payload("Stop", project, last_assistant_message=message), cwd=project)
+    state = store / ".git" / "mdmem"
+    assert (state / "cited" / SESSION).read_text().split() == cited
+    run_hook("SessionEnd", sample("SessionEnd", project), cwd=project)
+    wait_until(lambda: not (state / "cited" / SESSION).exists() and not workers_of(tmp_path))
+    assert feedback.ratings(Store.open(store))[cited[0]]["used"] == 1
 
 
 def test_a_session_leaves_a_note(project: Path, store: Path, tmp_path: Path) -> None:

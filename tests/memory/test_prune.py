@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mdmem.clock import FixedClock, stamp
-from mdmem.memory import spool, usage
+from mdmem.memory import shown, usage
 from mdmem.memory.feedback import rate, ratings
 from mdmem.memory.prune import prune
 from mdmem.notes.frontmatter import render
@@ -123,17 +123,25 @@ def test_one_bad_note_stops_no_other(store: Store, keep: Keep) -> None:
     assert [row["note"] for row in done.failed] == [path]
 
 
-def said(store: Store, session: str, text: str) -> None:
-    spool.add(str(store.common_state_dir), session, {"k": "said", "text": text}, NOW.timestamp())
+def shown_to(store: Store, session: str, *lines: tuple[str, str, str]) -> None:
+    shown.add(str(store.common_state_dir), session, [shown.line(*line) for line in lines])
+
+
+def said(store: Store, session: str, text: str) -> list[str]:
+    """What the Stop hook does with an agent's message."""
+    return shown.cite(str(store.common_state_dir), session, text)
 
 
 def test_what_a_session_was_given_and_then_cited_counts_as_useful(store: Store, keep: Keep) -> None:
-    paths = [keep(name, 1) for name in ("kestrel-nesting", "heron-fishing", "owl-hunting", "wren")]
-    before = {path: store.folder.read_bytes(path) for path in paths}
+    names = ("kestrel-nesting", "heron-fishing", "owl-hunting", "wren")
+    paths = {name: keep(name, 1) for name in names}
+    before = {path: store.folder.read_bytes(path) for path in paths.values()}
     store.index.refresh()
-    common = str(store.common_state_dir)
-    usage.given(common, "s1", ["mem-kestrel-nesting", "mem-heron-fishing", "mem-owl-hunting", "memories/wren.md", "bad\nkey"])
-    said(store, "s1", "As mem-kestrel-nesting says, and as ABOUT HERON-FISHING tells, about owl")
+    rows = [(f"mem-{name}", paths[name], f"About {name}") for name in names]
+    shown_to(store, "s1", *rows, ("bad\nkey", "", ""))
+    # Each turn counts, each note once; a name inside a longer one is no citation.
+    assert said(store, "s1", "As mem-kestrel-nesting says, see mem-owl-hunting-2 and mem-wrens") == ["mem-kestrel-nesting"]
+    assert said(store, "s1", "As mem-kestrel-nesting says, and as ABOUT HERON-FISHING tells") == ["mem-heron-fishing"]
     assert usage.settle(store, ["s1"]) == {"mem-kestrel-nesting": 1, "mem-heron-fishing": 1}
     kept = ratings(store)
     assert kept["mem-kestrel-nesting"]["weight"] == pytest.approx(0.575)
@@ -141,22 +149,74 @@ def test_what_a_session_was_given_and_then_cited_counts_as_useful(store: Store, 
     assert kept["mem-owl-hunting"] == {"weight": 0.5, "count": 0, "given": 1}
     # A session counts once, and no note was touched.
     assert usage.settle(store, ["s1"]) == {}
-    assert {path: store.folder.read_bytes(path) for path in paths} == before
+    assert {path: store.folder.read_bytes(path) for path in paths.values()} == before
     assert rate(store, "mem-kestrel-nesting", "useful")["weight"] == pytest.approx(0.63875)
     assert ratings(store)["mem-kestrel-nesting"]["used"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "cited"),
+    [
+        ("see memories/wren.md:3", True),
+        ("见 mem-wren。", True),
+        ("按照发布流程的约定来做", True),
+        ("mem-wrens", False),
+        ("the release", False),
+        ("", False),
+    ],
+)
+def test_a_citation_is_an_id_a_path_or_a_long_title_as_a_whole(store: Store, text: str, cited: bool) -> None:
+    shown_to(store, "s1", ("mem-wren", "memories/wren.md", "发布流程的约定"), ("mem-x", "memories/x.md", "release"))
+    assert said(store, "s1", text) == (["mem-wren"] if cited else [])
+
+
+def test_a_session_that_went_silent_counts_after_a_while(store: Store, keep: Keep) -> None:
+    keep("kestrel", 1)
+    store.index.refresh()
+    shown_to(store, "s1", ("mem-kestrel", "", ""))
+    said(store, "s1", "see mem-kestrel")
+    path = store.common_state_dir / "cited" / "s1"
+    os.utime(path, (NOW.timestamp() - 3600, NOW.timestamp() - 3600))
+    assert usage.settle(store, []) == {} and path.exists()
+    os.utime(path, (NOW.timestamp() - 7 * 3600, NOW.timestamp() - 7 * 3600))
+    assert usage.settle(store, []) == {"mem-kestrel": 1} and not path.exists()
+
+
+def test_what_the_mcp_server_showed_counts_for_the_session_that_cites_it(store: Store, keep: Keep) -> None:
+    from mdmem.mcp import actions
+
+    keep("kestrel", 1)
+    store.index.refresh()
+    for look in (lambda: actions.search(store, {"query": "kestrel"}), lambda: actions.get(store, {"note": "mem-kestrel"})):
+        assert "kestrel" in look()
+        assert said(store, "s7", "as mem-kestrel says") == ["mem-kestrel"]
+        assert usage.settle(store, ["s7"]) == {"mem-kestrel": 1}
+        (store.common_state_dir / "given" / shown.OUTSIDE).unlink()
+
+
+def test_what_is_purged_leaves_no_trace_in_what_was_shown(store: Store, keep: Keep) -> None:
+    from mdmem.memory.forget import forget
+
+    keep("kestrel", 1)
+    store.index.refresh()
+    shown_to(store, "s1", ("mem-kestrel", "memories/k.md", "About kestrel and more"), ("mem-x", "", ""))
+    said(store, "s1", "mem-kestrel and mem-x")
+    forget(store, ["mem-kestrel"], purge=True)
+    left = [path.read_text() for folder in ("given", "cited") for path in (store.common_state_dir / folder).iterdir()]
+    assert left == ["mem-x\n", "mem-x\n"]
 
 
 def test_use_is_shared_in_the_own_file_at_most_daily_and_read_from_others(store: Store, keep: Keep) -> None:
     keep("kestrel", 1)
     store.index.refresh()
     assert not usage.share(store)
-    usage.given(str(store.common_state_dir), "s1", ["mem-kestrel"])
+    shown_to(store, "s1", ("mem-kestrel", "", ""))
     said(store, "s1", "see mem-kestrel")
     usage.settle(store, ["s1"])
     assert usage.share(store)
     mine = list((store.root / "agents").iterdir())
     assert json.loads(mine[0].read_text())["use"]["mem-kestrel"]["used"] == 1
-    usage.given(str(store.common_state_dir), "s2", ["mem-kestrel"])
+    shown_to(store, "s2", ("mem-kestrel", "", ""))
     said(store, "s2", "again mem-kestrel")
     usage.settle(store, ["s2"])
     assert not usage.share(store)
@@ -180,12 +240,12 @@ def test_a_recall_inside_a_session_notes_what_it_showed_without_a_commit(store: 
     monkeypatch.chdir(store.root)
     done = CliRunner().invoke(group, ["recall", "kestrel", "--keyword"])
     assert done.exit_code == 0, done.output
-    assert usage._given(str(store.common_state_dir), "s9") == ["mem-kestrel"]
+    assert shown.keys(str(store.common_state_dir), "s9") == ["mem-kestrel"]
     after = subprocess.run(["git", "-C", store.root, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout
     assert after == head
     os.utime(store.common_state_dir / "given" / "s9", (1, 1))
     usage.settle(store, [])
-    assert usage._given(str(store.common_state_dir), "s9") == []
+    assert shown.keys(str(store.common_state_dir), "s9") == []
 
 
 def test_the_settings_shape_the_curve(store: Store, keep: Keep) -> None:
