@@ -1,9 +1,10 @@
 """What each step of recall is worth: taken away from what ships, added to it, and alone on the bare sum of the streams.
 
-    python benchmarks/ablation.py locomo.json zh.json en.json decisions.json [--every 3] [--json]
+    python benchmarks/ablation.py locomo.json zh.json en.json decisions.json [--every 3] [--json] [--decay]
 
 Each file is one that `mdmem bench recall` reads; of decision pairs all four directions are asked of a store with notes of both
-languages. Prints a table in markdown: recall@1 / recall@5 / MRR in percent. Vectors come from the bench's cache.
+languages. The table is without decay, since nobody asks at the time of the texts; with --decay only that is measured, as of the
+day of the newest text. Prints a table in markdown: recall@1 / recall@5 / MRR in percent. Vectors come from the bench's cache.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from mdmem.config import DEFAULTS
-from mdmem.recall import bench, rank, stages, streams
+from mdmem.recall import adjust, bench, rank, stages, streams
 from mdmem.recall.bench_data import DIRECTIONS, Dataset, load_dataset
 from mdmem.recall.query import Filters, Query
 
@@ -46,6 +47,12 @@ class Variant:
     label: str
     settings: dict[str, bool]
     weights: dict[str, float] = field(default_factory=dict)
+    shape: str = ""  # of decay; none when empty
+
+
+def decays() -> list[Variant]:
+    """Return what ships without decay and with each shape of it."""
+    return [Variant("no decay", SHIPPED), *(Variant(shape, SHIPPED, shape=shape) for shape in ("weibull", "exponential"))]
 
 
 def variants() -> list[Variant]:
@@ -88,7 +95,8 @@ def measure(data: Dataset, ways: list[Variant], every: int) -> list[list[int]]:
         vector_of = bench._fill(store, True, None)
         for question in data.questions[::every]:
             scopes = (f"user:{question.group}",) if question.group else None
-            query = Query(question.text, limit=bench.DEPTH, decay=False, filters=Filters(scopes=scopes, kinds=bench.KINDS))
+            filters = Filters(scopes=scopes, kinds=bench.KINDS)
+            query = Query(question.text, limit=bench.DEPTH, decay=any(way.shape for way in ways), filters=filters)
             gathered: dict[Any, streams.Streams] = {}
             for places, way in zip(out, ways, strict=True):
                 store.config.values.update({f"recall.{name}": value for name, value in way.settings.items()})
@@ -97,7 +105,8 @@ def measure(data: Dataset, ways: list[Variant], every: int) -> list[list[int]]:
                     gathered[key] = streams.gather(store, query, vector_of(question.text))
                 found = [gathered[key]]
                 on = stages.switches(store.config, query)
-                usual = rank.Settings("minmax", float(DEFAULTS["recall.bm25_weight"]), None)
+                window = adjust.window_days(str(DEFAULTS["recall.decay_window"])) if way.shape else None
+                usual = rank.Settings("minmax", float(DEFAULTS["recall.bm25_weight"]), window, way.shape)
                 settings, _ = stages.routed(query, usual, on, found)
                 with weighed(way.weights):
                     ranked = stages.reordered(rank.rank(found, query, settings, store.clock.now()), query, on, [])
@@ -117,8 +126,9 @@ def main() -> None:
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--every", type=int, default=1, help="only every Nth question of each file")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--decay", action="store_true", help="measure what decay does, and nothing else")
     chosen = parser.parse_args()
-    ways = variants()
+    ways = decays() if chosen.decay else variants()
     table: dict[str, list[dict[str, float]]] = {}
     for path in chosen.files:
         places: list[list[int]] = [[] for _ in ways]

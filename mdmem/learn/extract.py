@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from mdmem.learn.categories import Category, Rules
 from mdmem.learn.dates import dated
+from mdmem.learn.refer import referred
 from mdmem.learn.statement import read, slot_text
 
 if TYPE_CHECKING:
@@ -146,8 +147,11 @@ def extract(turns: Iterable[Turn], rules: Rules, limit: int, min_messages: int =
     judged: list[Judged] = []
     for number, turn in enumerate(talk):
         following = talk[number + 1] if number + 1 < len(talk) else None
+        before = ""
         for sentence in sentences(turn.text):
-            candidate, why = judge(sentence, turn, rules, following)
+            told = referred(_LEAD.sub("", sentence), _LEAD.sub("", before)) if before else sentence
+            candidate, why = judge(told, turn, rules, following)
+            before = told
             if candidate is not None and len(talk) < min_messages and not candidate.told:
                 candidate, why = None, f"a session of fewer than {min_messages} messages"
             if candidate is None:

@@ -138,7 +138,7 @@ class Statement:
 
 
 @lru_cache(maxsize=1)
-def _known_names() -> frozenset[str]:
+def known_names() -> frozenset[str]:
     """Return the names of programs and services that are often written in lower case."""
     try:
         lines = Path(__file__).with_name("names.txt").read_text("utf-8").splitlines()
@@ -233,7 +233,7 @@ def _names(text: str) -> tuple[set[str], str]:
             continue
         before = text[: match.start()].rstrip()
         at_head = not before or before[-1] in ".!?:;。！？：；-*>\"'“‘("
-        known = low in _known_names()
+        known = low in known_names()
         odd = any(char.isupper() for char in word[1:]) or any(not char.isalpha() for char in word if char != "-")
         in_chinese = bool(_CJK.search(text[max(0, match.start() - 4) : match.end() + 4]))
         named = known or odd or in_chinese or (word[0].isupper() and not at_head)

@@ -61,12 +61,17 @@ def half_life(facts: Facts, curve: Curve | None = None) -> float:
 
 
 def strength(facts: Facts, curve: Curve | None = None) -> float:
-    """Return what age has left of a note, 1 to 0: exp(−ln2·(t/λ)^β)."""
+    """Return what age has left of a note, 1 to 0; all of it for what is lasting."""
     if facts.lasting:
         return 1.0
     curve = curve or Curve()
     beta = BETA.get(facts.tier, 1.0) if curve.shape == "weibull" else 1.0
-    return math.exp(-math.log(2) * min(1e6, (max(0.0, facts.age) / half_life(facts, curve)) ** beta))
+    return fallen(facts.age, half_life(facts, curve), beta)
+
+
+def fallen(age: float, half: float, beta: float = 1.0) -> float:
+    """Return exp(−ln2·(t/λ)^β) of an age and a half-life in the same unit: ½ at t = λ for every β; an age below 0 is 0."""
+    return math.exp(-math.log(2) * min(1e6, (max(0.0, age) / half) ** beta))
 
 
 def frequency(facts: Facts) -> float:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from sqlite3 import Row
+from typing import Any
 
 from mdmem.clock import read_stamp, seconds
 from mdmem.errors import UsageError
+from mdmem.memory import lifecycle
 
 DAY = 86400.0
 # How much of its score a note keeps however old it is.
@@ -43,8 +47,30 @@ def decay(age_days: float, window: float | None, floor: float) -> float:
     """Return f + (1 − f)·2^(−age/window), from 1 for a new note down to f; an age below zero counts as zero."""
     if window is None:
         return 1.0
-    exponent = max(0.0, age_days) / window
-    return floor + (1.0 - floor) * (2.0**-exponent if exponent < 1000 else 0.0)
+    return floor + (1.0 - floor) * lifecycle.fallen(age_days, window)
+
+
+def fading(row: Row | Mapping[str, Any], now: datetime, curve: lifecycle.Curve, use: Mapping[str, Any] | None = None) -> float:
+    """Return what age leaves of a note's score: f + (1 − f)·strength, the strength that also decides about tiers and pruning.
+
+    `row`: of the catalog; `use`: {used, last} of it on this device."""
+    tier, pinned = row["tier"] or "", bool(row["pinned"])
+    floor = floor_of(row["kind"] or "", row["type"] or "", tier, pinned)
+    if floor == 1.0:
+        return 1.0
+    importance, last = row["importance"], str((use or {}).get("last", ""))
+    used = (use or {}).get("used", 0)
+    facts = lifecycle.Facts(
+        age=age_in_days(row["updated"] or "", now),
+        kind=row["kind"] or "",
+        type=row["type"] or "",
+        tier=tier if tier in lifecycle.BETA else lifecycle.WORKING,
+        importance=lifecycle.DEFAULT_IMPORTANCE if importance is None else min(1.0, max(0.0, float(importance))),
+        used=used if isinstance(used, int) else 0,
+        rested=age_in_days(last, now) if last else 0.0,
+        pinned=pinned,
+    )
+    return floor + (1.0 - floor) * lifecycle.strength(facts, curve)
 
 
 def age_in_days(updated: str, now: datetime) -> float:

@@ -10,6 +10,8 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
+from mdmem.memory.feedback import ratings
+from mdmem.memory.lifecycle import Curve
 from mdmem.recall import adjust, fuse
 from mdmem.recall.query import Query
 from mdmem.recall.streams import Candidate, Streams, window_rows, written
@@ -52,6 +54,7 @@ class Settings:
     fusion: str
     weight: float
     window: float | None  # days of decay; None: off
+    shape: str = "weibull"  # of decay
 
 
 def rank(found: list[Streams], query: Query, settings: Settings, now: datetime) -> list[Ranked]:
@@ -67,8 +70,10 @@ def rank(found: list[Streams], query: Query, settings: Settings, now: datetime) 
     else:
         _add(ranked, base, _extras(ranked, base, query))
     asked = query.filters.kinds is not None
+    curve = Curve(settings.shape, settings.window) if query.decay and settings.window is not None else None
+    use = {} if curve is None else {number: ratings(streams.store) for number, streams in enumerate(found)}
     for one in ranked.values():
-        _age(one, settings.window if query.decay else None, asked, now, query.explain)
+        _age(one, curve, use, asked, now, query.explain)
     if query.explain:
         _explain(ranked.values(), base, query)
     out: list[Ranked] = []
@@ -209,11 +214,14 @@ def _add(ranked: dict[Key, Ranked], base: dict[Key, float], extras: dict[str, tu
         one.score = score / total
 
 
-def _age(one: Ranked, window: float | None, asked: bool, now: datetime, explain: bool) -> None:
+def _age(
+    one: Ranked, curve: Curve | None, use: Mapping[int, Mapping[str, Any]], asked: bool, now: datetime, explain: bool
+) -> None:
     row = one.candidate.row
     assert row is not None
-    floor = adjust.floor_of(row["kind"] or "", row["type"] or "", row["tier"] or "", bool(row["pinned"]))
-    decay = adjust.decay(adjust.age_in_days(row["updated"] or "", now), window, floor) if window is not None else 1.0
+    decay = 1.0
+    if curve is not None:
+        decay = adjust.fading(row, now, curve, use[one.key[0]].get(str(row["id"] or row["path"])))
     kind = adjust.kind_weight(row["kind"] or "", asked)
     one.score *= decay * kind
     if not explain:

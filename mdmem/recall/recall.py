@@ -97,6 +97,7 @@ def _settings(store: Store, query: Query) -> Settings:
         fusion=query.fusion or str(config.get("recall.fusion")),
         weight=min(1.0, max(0.0, weight)),
         window=adjust.window_days(str(config.get("recall.decay_window"))),
+        shape=str(config.get("lifecycle.decay")),
     )
 
 
@@ -163,6 +164,7 @@ def _explained(found: list[Streams], query: Query, settings: Settings) -> dict[s
         "fusion": settings.fusion,
         "bm25_weight": settings.weight,
         "decay_window_days": settings.window if query.decay else None,
+        "decay": settings.shape if query.decay and settings.window is not None else None,
     }
 
 

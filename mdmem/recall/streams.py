@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 POOL = 200  # windows that each stream hands on
 DATED = 50  # notes of the days that a question names
 _MARKS = 500  # values in one SQL statement
-_COLUMNS = "rowid, path, id, kind, type, title, scope, agent, tier, pinned, created, updated, valid_from, session, size"
+_COLUMNS = (
+    "rowid, path, id, kind, type, title, scope, agent, tier, pinned, created, updated, importance, valid_from, session, size"
+)
 
 
 class Searchable(Protocol):

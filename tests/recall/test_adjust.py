@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
+from typing import Any
 
 import pytest
 
 from mdmem.errors import UsageError
-from mdmem.recall.adjust import age_in_days, decay, floor_of, kind_weight, window_days
+from mdmem.memory import lifecycle
+from mdmem.recall.adjust import age_in_days, decay, fading, floor_of, kind_weight, window_days
 
 NOW = datetime(2026, 11, 30, tzinfo=timezone.utc)
 
@@ -28,6 +30,43 @@ def test_decay_off() -> None:
     assert window_days("off") is None
     assert decay(10_000, None, 0.7) == 1.0
     assert window_days("45d") == 45.0
+
+
+def row(**fields: Any) -> dict[str, Any]:
+    made = {"kind": "memory", "type": "event", "tier": "", "pinned": 0, "importance": None, "updated": "2026-09-01T00:00:00Z"}
+    return made | fields
+
+
+def test_recall_and_pruning_have_one_curve() -> None:
+    """What recall takes from a note is what its strength has lost, above the floor of its type."""
+    curve = lifecycle.Curve("weibull", 45.0)
+    for fields in ({}, {"tier": "peripheral"}, {"importance": 0.9}, {"type": "fact", "importance": 0.1}, {"kind": "session"}):
+        given = row(**fields)
+        facts = lifecycle.Facts(
+            90.0, given["kind"], given["type"], given["tier"] or "working", given["importance"] or lifecycle.DEFAULT_IMPORTANCE
+        )
+        floor = floor_of(given["kind"], given["type"], given["tier"], False)
+        assert fading(given, NOW, curve) == pytest.approx(floor + (1 - floor) * lifecycle.strength(facts, curve))
+
+
+def test_importance_and_use_slow_the_fall_and_the_tier_shapes_it() -> None:
+    weibull, exponential = lifecycle.Curve("weibull", 45.0), lifecycle.Curve("exponential", 45.0)
+    plain = fading(row(), NOW, weibull)
+    assert fading(row(importance=0.9), NOW, weibull) > plain > fading(row(importance=0.1), NOW, weibull)
+    assert fading(row(), NOW, weibull, {"used": 8, "last": "2026-11-29T00:00:00Z"}) > plain
+    # λ is about 95 days: young peripheral notes fall less, old ones more.
+    old = {"updated": "2025-01-01"}
+    assert fading(row(tier="peripheral"), NOW, weibull) > plain
+    assert fading(row(tier="peripheral", **old), NOW, weibull) < fading(row(**old), NOW, weibull) < plain
+    assert fading(row(tier="peripheral"), NOW, exponential) == fading(row(), NOW, exponential) == plain
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"type": "decision"}, {"type": "preference"}, {"kind": "entity"}, {"kind": "note"}, {"pinned": 1}, {"tier": "core"}],
+)
+def test_what_is_looked_up_does_not_fade(fields: dict[str, Any]) -> None:
+    assert fading(row(updated="2001-01-01", **fields), NOW, lifecycle.Curve("weibull", 45.0)) == 1.0
 
 
 @pytest.mark.parametrize("bad", ["soon", "-3d", "0d", ""])
