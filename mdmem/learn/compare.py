@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from mdmem.learn.guards import directed, kinds, spelled
+from mdmem.learn.guards import directed, excluded, kinds, spelled
 from mdmem.learn.statement import LONGEST, Statement, shape
 
 # Shares of terms in common (Jaccard): of all terms for "the same", of the topic for "the same slot". Set on the pairs of
@@ -54,6 +54,10 @@ def compare(new: Statement, old: Statement, cosine: float | None = None, limit: 
     names = _missing(new, old) | _missing(old, new)
     if new.negated != old.negated:
         return _denied(new, old, bool(numbers or names))
+    if (pair := excluded(old.text, new.text)) is not None:
+        if new.changes:
+            return Verdict("update", f"{pair[0]} before, {pair[1]} now")
+        return Verdict("opposes", f"{pair[0]} or {pair[1]}")
     share = jaccard(new.terms, old.terms)
     if not numbers and not names and share >= SAME and not (new.words - old.words and old.words - new.words):
         # A word on either side that the other lacks may be all the difference: for the web, for the app.

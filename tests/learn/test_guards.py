@@ -44,3 +44,22 @@ def test_both_texts_stay(older: str, newer: str) -> None:
 )
 def test_what_is_plain_is_still_decided(older: str, newer: str, kind: str) -> None:
     assert compare(read(newer), read(older)).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "kind"),
+    [
+        ("I prefer short commit messages", "I prefer long commit messages", "opposes"),
+        ("I prefer short commit messages.", "I now prefer long commit messages", "update"),
+        ("代码注释用中文写", "代码注释用英文写", "opposes"),
+        ("代码注释用中文写", "以后代码注释用英文写。", "update"),
+        ("备份每天跑一次", "备份每周跑一次", "opposes"),
+        ("Use tabs in Go files", "Use spaces in Go files", "opposes"),
+        ("Use tabs in Go files", "Use spaces in Python files", "apart"),
+        # What a text begins with tells of what it speaks: both may hold.
+        ("Short names are for locals", "Long names are for locals", "perhaps"),
+        ("中文文档在 docs/zh", "英文文档在 docs/zh", "perhaps"),
+    ],
+)
+def test_words_of_which_one_excludes_the_other(older: str, newer: str, kind: str) -> None:
+    assert compare(read(newer), read(older)).kind == kind
