@@ -96,7 +96,7 @@ _OWN: tuple[tuple[str, str, tuple[str, ...], float, float, str], ...] = (
         r"uses?|gets?|aims?)\b|"
         r"\b(?:done|made|run|owned|managed|maintained|reviewed|handled|hosted) by\b|\bas (?:owner|maintainer|"
         r"reviewer)\b|\b(?:owner|maintainer|contact|deadline|port|address|url|region|password policy|budget|quota|limit) "
-        r"(?:of|for|is)\b|(?:由|归|外包给|交给).{1,12}(?:负责|管|维护|值班|做)|.{2,20}(?:是|为|在|位于|属于|放在|部署在|存放在)\s*\S|负责",
+        r"(?:of|for|is)\b|(?:由|归|外包给|交给).{1,12}(?:负责|管|维护|值班|做)|^.{2,6}也?(?:维护|管理).{2,20}$|.{2,20}(?:是|为|在|位于|属于|放在|部署在|存放在)\s*\S|负责",
     ),
 )  # fmt: skip
 

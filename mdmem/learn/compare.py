@@ -167,6 +167,8 @@ def _valued(new: Statement, old: Statement) -> Verdict:
         return APART  # the same said of two: both hold
     if topics < SLOT or not new.topic & old.topic:
         return APART
+    if kinds(new) and kinds(old) and not kinds(new) & kinds(old):
+        return APART  # who owns it and which port it has
     if new.values > old.values or new.values < old.values:
         return APART if topics < SAME else Verdict("perhaps", "the same, with more detail")
     if (new.changes or new.retired) and kinds(new) == kinds(old):

@@ -167,10 +167,10 @@ def find_note(store: Store, record: SessionRecord) -> str | None:
 
 def body(record: SessionRecord) -> str:
     """Return the text of a session's note, parts without content left out."""
-    prompts = record.prompts
+    prompts = telling(record.prompts)
     if len(prompts) > PROMPTS:
         prompts = [*prompts[: PROMPTS // 2], *prompts[-(PROMPTS - PROMPTS // 2) :]]
-    outcome = (record.summary or (record.said[-1] if record.said else "")).strip()
+    outcome = (record.summary or (telling(record.said)[-1] if record.said else "")).strip()
     if len(outcome) > OUTCOME:
         outcome = outcome[:OUTCOME].rstrip() + " …"
     parts = [
@@ -184,6 +184,13 @@ def body(record: SessionRecord) -> str:
         ("Words", ", ".join(keywords(record))),
     ]
     return "\n".join(f"## {name}\n\n{text}\n" for name, text in parts if text)
+
+
+def telling(texts: list[str]) -> list[str]:
+    """Return the texts that say something: without greetings, thanks and farewells; all where there are none but these."""
+    from mdmem.memory.prompts import worth_searching
+
+    return [text for text in texts if worth_searching(text)] or texts
 
 
 def _list(lines: list[str]) -> str:
@@ -209,7 +216,7 @@ def _next(record: SessionRecord) -> list[str]:
     """Return the lines of the last message that say what comes next."""
     if not record.said:
         return []
-    found = [match[1].strip() for match in _NEXT.finditer(record.said[-1])]
+    found = [match[1].strip() for match in _NEXT.finditer(telling(record.said)[-1])]
     return [line for line in found if len(line) >= 4][:5]
 
 
@@ -241,7 +248,7 @@ def keywords(record: SessionRecord) -> list[str]:
     from mdmem.index.analyzer import stem, tokens
     from mdmem.memory.gate import telling_words
 
-    texts = [turn.text for turn in record.turns if turn.who != "tool"]
+    texts = telling([turn.text for turn in record.turns if turn.who != "tool"])
     counts = [Counter(tokens(text)) for text in texts]
     worth: dict[str, float] = {}
     for text in texts:
@@ -293,7 +300,7 @@ def keep(store: Store, record: SessionRecord, dry_run: bool = False) -> tuple[st
         return "", "created"
     identity = note_id(record)
     path = names.session_path(identity, record.started)
-    title = record.title or first_words(record.prompts[0])
+    title = record.title or first_words(telling(record.prompts)[0])
     fields: dict[str, Any] = {
         "id": identity,
         "kind": "session",

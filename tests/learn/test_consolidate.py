@@ -207,6 +207,17 @@ def test_the_session_note_tells_the_fix_and_is_much_smaller(store: Store) -> Non
     assert len(body) * 20 < size, (len(body), size)
 
 
+def test_a_session_note_tells_no_greetings(store: Store) -> None:
+    said = ("U: hello", "A: Hi!", "U: move the cache to Redis", "A: The cache now lives in Redis.")
+    done = consolidate(store, [talk("s1", 0, *said, "U: thanks, bye", "A: Bye!")])
+    note = store.folder.read(done.sessions[0]["path"])
+    assert note.title == "move the cache to Redis"
+    assert "Outcome\n\nThe cache now lives in Redis" in note.body
+    assert "hello" not in note.body and "bye" not in note.body.lower()
+    only = consolidate(store, [talk("s2", 1, "U: hello", "A: Hi!")])
+    assert "hello" in store.folder.read(only.sessions[0]["path"]).body
+
+
 def test_tasks_are_proposed_and_applied_only_when_wanted(make_store: Callable[..., Store]) -> None:
     from mdmem.learn.reflect import proposals
     from mdmem.team.tasks import add, listed

@@ -56,6 +56,9 @@ def test_what_is_plain_is_still_decided(older: str, newer: str, kind: str) -> No
         ("备份每天跑一次", "备份每周跑一次", "opposes"),
         ("Use tabs in Go files", "Use spaces in Go files", "opposes"),
         ("Use tabs in Go files", "Use spaces in Python files", "apart"),
+        # A name and a number say different things of one subject.
+        ("The checkout service runs on port 8081.", "Mei owns the checkout service.", "apart"),
+        ("结账服务监听 8081 端口", "结账服务由小李负责", "apart"),
         # What a text begins with tells of what it speaks: both may hold.
         ("Short names are for locals", "Long names are for locals", "perhaps"),
         ("中文文档在 docs/zh", "英文文档在 docs/zh", "perhaps"),
