@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mdmem.index.changes import Tell
     from mdmem.index.fold_in import Folded
     from mdmem.index.home import Home
-    from mdmem.index.index import Index
+    from mdmem.index.parts import Parts
 
 
 @dataclass
@@ -80,14 +80,14 @@ def sources_of(store: Home) -> list[Source]:
 
 
 def refresh(
-    index: Index,
+    index: Parts,
     budget_s: float | None,
     embed_budget_s: float | None,
     tell: Tell | None,
     paths: Iterable[str] | None,
     wait_s: float,
 ) -> Refreshed:
-    """Return what was done; see Index.refresh."""
+    """Return what was done; see Parts.refresh."""
     deadline = None if budget_s is None else time.monotonic() + budget_s
     out = Refreshed()
     catalog = index.catalog
@@ -115,7 +115,7 @@ def refresh(
     return out
 
 
-def settled(index: Index) -> bool:
+def settled(index: Parts) -> bool:
     """Tell whether the index holds every file and vector, without reading a note; may say no for want of knowing."""
     with index.mutex:
         catalog = index.catalog
@@ -129,7 +129,7 @@ def _why(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else getattr(error, "why", "")) or str(error)
 
 
-def _look(index: Index, catalog: Catalog, paths: Iterable[str] | None) -> tuple[Seen, Changes]:
+def _look(index: Parts, catalog: Catalog, paths: Iterable[str] | None) -> tuple[Seen, Changes]:
     if paths is not None:
         seen, missing = looking.look_at(index.sources, paths)
         return seen, looking.compare_some(catalog, seen, missing)
@@ -148,7 +148,7 @@ def _look(index: Index, catalog: Catalog, paths: Iterable[str] | None) -> tuple[
     return seen, changes
 
 
-def _compare(index: Index, catalog: Catalog, seen: Seen, paths: Iterable[str] | None, before: Changes) -> Changes:
+def _compare(index: Parts, catalog: Catalog, seen: Seen, paths: Iterable[str] | None, before: Changes) -> Changes:
     """Return the changes that are left when the lock is held: another process may have folded them in meanwhile."""
     if index.known.load(catalog) and paths is None:
         return looking.compare(index.known, seen)
@@ -163,7 +163,7 @@ def _same_remarks(catalog: Catalog, seen: Seen) -> bool:
 
 
 def _after(
-    index: Index,
+    index: Parts,
     catalog: Catalog,
     seen: Seen,
     folded: Folded,
@@ -193,7 +193,7 @@ def _after(
         index.flush(deadline, tell)
 
 
-def _embed(index: Index, catalog: Catalog, budget_s: float | None, tell: Tell | None, out: Refreshed) -> None:
+def _embed(index: Parts, catalog: Catalog, budget_s: float | None, tell: Tell | None, out: Refreshed) -> None:
     """Fill vectors; nothing that goes wrong here stops a search by words. With no time for it, nothing is loaded."""
     if budget_s is not None and budget_s <= 0:
         last = catalog.meta("pending") or ""
@@ -226,7 +226,7 @@ def _embed(index: Index, catalog: Catalog, budget_s: float | None, tell: Tell | 
 
 
 @contextmanager
-def index_lock(index: Index, wait_s: float) -> Iterator[None]:
+def index_lock(index: Parts, wait_s: float) -> Iterator[None]:
     """Hold the lock of all writers of the index; held already by this object, it is just kept. Raises Locked."""
     with index.mutex:
         if index.locked:
