@@ -16,6 +16,7 @@ from mdmem.notes import disk
 from mdmem.notes.names import fold, unsafe_name
 from mdmem.notes.paths import inside, not_nested
 from mdmem.notes.scan import MAX_BYTES, TEMP_PREFIX, TEMP_SUFFIX, FileStat, Finding, Numbers, Scan, twins
+from mdmem.notes.taken import Taken, names_in
 
 if TYPE_CHECKING:
     from mdmem.notes.note import Note
@@ -58,7 +59,8 @@ class Folder:
         self.last_scan = Scan(self.root, owned)
         self._mutex = threading.RLock()
         self._depth = 0
-        self._bulk: _Bulk | None = None
+        self._taken = Taken(self.root)
+        self._unsynced: set[Path] | None = None  # folders to sync when a bulk of writes ends
 
     # Reading
 
@@ -149,7 +151,7 @@ class Folder:
         """Return the path as it is on disk whose name equals path (NFC, case folded), or None."""
         found = ""
         for part in path.split("/"):
-            names = self._names(self.root / found if found else self.root)
+            names = names_in(self.root / found)
             if part not in names:
                 same = sorted(name for name in names if fold(name) == fold(part))
                 if not same:
@@ -184,20 +186,20 @@ class Folder:
 
     @contextmanager
     def bulk(self) -> Iterator[None]:
-        """Hold the lock for many writes: each file is on the disk at once, folders are synced at the end.
-
-        A folder's names are listed once, so that ten thousand new notes do not read it ten thousand times.
-        """
+        """Hold the lock for many writes: each file is on the disk at once, folders are synced at the end."""
         with self.locked():
-            outer, self._bulk = self._bulk, self._bulk or _Bulk()
-            try:
+            if self._unsynced is not None:
                 yield
+                return
+            self._unsynced = set()
+            try:
+                with self._taken.kept():
+                    yield
             finally:
-                bulk, self._bulk = self._bulk, outer
-                if outer is None:
-                    with self._failing("a folder"):
-                        for folder in sorted(bulk.unsynced):
-                            disk.fsync_folder(folder)
+                unsynced, self._unsynced = self._unsynced, None
+                with self._failing("a folder"):
+                    for folder in sorted(unsynced):
+                        disk.fsync_folder(folder)
 
     def create(self, path: str, data: bytes) -> None:
         """Write a new file. Raises ConflictFound (`exists`, `twin`), Refused for an unsafe path, Locked, WriteFailed."""
@@ -213,16 +215,15 @@ class Folder:
                 finally:
                     _discard(temp)
                 self._sync(target.parent)
-                if self._bulk:
-                    self._bulk.added(target)
+                self._taken.added(target)
 
     def plan(self, path: str) -> None:
         """Raise what `create` would raise for this name; within `bulk` the name then counts as taken. Writes nothing."""
         with self.locked():
             target = self._new(path)
             for place in (*reversed(target.relative_to(self.root).parents), target.relative_to(self.root)):
-                if self._bulk and place.name and not (self.root / place).exists():
-                    self._bulk.added(self.root / place)
+                if place.name and not (self.root / place).exists():
+                    self._taken.added(self.root / place)
 
     def write(self, path: str, data: bytes, expect: str | None) -> None:
         """Replace a file. With `expect` (sha of the bytes that the caller read) raises ConflictFound when it
@@ -266,7 +267,7 @@ class Folder:
                 raise NotFound(f"no such file: {old}")
             if old == new:
                 return
-            self._no_twin(new, but=old)
+            self._taken.check(new, but=old)
             with self._failing(new):
                 self._make_folders(target.parent)
                 try:
@@ -313,7 +314,7 @@ class Folder:
         if reason:
             raise Refused(f"not a name for a note: {path!r}", why=reason, code="unsafe_name")
         target = self._writable(path)
-        self._no_twin(path)
+        self._taken.check(path)
         return target
 
     def _writable(self, path: str) -> Path:
@@ -324,47 +325,14 @@ class Folder:
         return target
 
     def _sync(self, folder: Path) -> None:
-        if self._bulk:
-            self._bulk.unsynced.add(folder)
-        else:
+        if self._unsynced is None:
             disk.fsync_folder(folder)
+        else:
+            self._unsynced.add(folder)
 
     def _changed(self, folder: Path) -> None:
         self._sync(folder)
-        if self._bulk:
-            self._bulk.names.pop(folder, None)
-
-    def _names(self, folder: Path) -> list[str]:
-        try:
-            return os.listdir(folder)
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-
-    def _same_names(self, folder: Path, part: str) -> list[str]:
-        """Return the names in folder that equal part but for case and Unicode form, part itself left out."""
-        if self._bulk is None:
-            same = fold(part)
-            return [name for name in self._names(folder) if name != part and fold(name) == same]
-        if folder not in self._bulk.names:
-            self._bulk.names[folder] = {}
-            for name in self._names(folder):
-                self._bulk.added(folder / name)
-        return [name for name in self._bulk.names[folder].get(fold(part), ()) if name != part]
-
-    def _no_twin(self, path: str, but: str | None = None) -> None:
-        """Raise ConflictFound when another machine would take path and a present file or folder for one."""
-        place, above = self.root, ""
-        for part in path.split("/"):
-            for name in self._same_names(place, part):
-                if above + name != but:
-                    raise ConflictFound(
-                        f"a name that differs only in case or Unicode form exists: {above}{name}",
-                        why=f"{path} and it would be one file on another machine",
-                        code="twin",
-                    )
-            place, above = place / part, above + part + "/"
-        if os.path.lexists(self.root / path):
-            raise ConflictFound(f"the file exists already: {path}", code="exists")
+        self._taken.changed(folder)
 
     def _make_folders(self, folder: Path) -> None:
         missing = []
@@ -374,8 +342,7 @@ class Folder:
         for new in reversed(missing):
             disk.mkdir(new)
             disk.fsync_folder(new.parent)
-            if self._bulk:
-                self._bulk.added(new)
+            self._taken.added(new)
 
     def _temp(self, folder: Path, data: bytes, mode: int | None) -> Path:
         """Return a new temporary file in folder with data on the disk."""
@@ -403,19 +370,6 @@ class Folder:
         except OSError as error:
             hint = "free space or mend the permissions, then repeat"
             raise WriteFailed(f"{path} was not written", why=error.strerror or str(error), hint=hint) from error
-
-
-class _Bulk:
-    """What a bulk write remembers: the names in each folder by their folded form, and folders to sync."""
-
-    def __init__(self) -> None:
-        self.names: dict[Path, dict[str, list[str]]] = {}
-        self.unsynced: set[Path] = set()
-
-    def added(self, path: Path) -> None:
-        known = self.names.get(path.parent, {}).setdefault(fold(path.name), []) if path.parent in self.names else []
-        if path.name not in known:
-            known.append(path.name)
 
 
 def _discard(path: Path) -> None:
