@@ -85,12 +85,13 @@ def compose(text: str) -> tuple[Node, list[Problem]]:
         # These looked like a link but stand inside a longer text: they are read as YAML reads them.
         kept = {place: link for place, link in masks.items() if place not in missed}
         lines = text.split("\n")
-        for (line, column), link in kept.items():
-            row = lines[line]
-            lines[line] = row[:column] + "x" * len(link) + row[column + len(link) :]
+        for (at, column), link in kept.items():
+            row = lines[at]
+            lines[at] = row[:column] + "x" * len(link) + row[column + len(link) :]
+        line = min(missed)[0] + 1
         node, warnings, missed = _compose("\n".join(lines), text, kept)
         if missed:
-            raise BadBlock("an unquoted [[wikilink]] cannot be told from a list here, quote it", min(missed)[0] + 1)
+            raise BadBlock("an unquoted [[wikilink]] cannot be told from a list here, quote it", line)
     return node, warnings
 
 

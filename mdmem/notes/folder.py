@@ -170,10 +170,7 @@ class Folder:
         lock = FileLock(self.lock_path, self.lock_timeout)
         try:
             if not self._depth:
-                try:
-                    lock.__enter__()
-                except OSError as error:
-                    raise WriteFailed("the write lock cannot be taken", why=f"{self.lock_path}: {error.strerror}") from error
+                lock.__enter__()
             self._depth += 1
             try:
                 yield

@@ -183,8 +183,8 @@ class Splice:
         for name, value in changes.items():
             place = node.find(name)
             if place < 0:
-                if value is not None:
-                    added += quoting.entry(name, value, column)
+                assert value is not None  # a key that is not there is not taken away
+                added += quoting.entry(name, value, column)
                 continue
             key, old = node.keys[place], node.items[place]
             if value is None:
@@ -244,7 +244,7 @@ class Splice:
         if old.line > first or (old.kind == "scalar" and old.style in ("|", ">")):
             found = re.compile(r"[ \t]*(?:[|>][-+0-9]*)?([ \t]+#.*)?\Z").match(self.text[after:eol])
             tail = (found and found[1]) or ""
-        elif self.line_at(old.end_line) <= self.end(old):
+        else:
             comment = self.text[self.end(old) : self.eol(old.end_line)]
             tail = comment if comment.strip().startswith("#") else ""
         text = head + tail + (self.newline if rest else "") + self.newline.join(rest)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -385,3 +388,239 @@ def test_the_bytes_and_then_the_name_are_on_the_disk_before_a_write_returns(
     done.clear()
     folder.delete("memories/a.md", None)
     assert ("fsync", above) in done
+
+
+def test_stat_and_find_tell_what_is_there(folder: Folder) -> None:
+    folder.create("memories/Caf\u00e9.md", b"1")
+    assert folder.stat("memories") is None and folder.stat("memories/none.md") is None
+    assert folder.stat("memories/Caf\u00e9.md/x.md") is None and folder.exists("memories/Caf\u00e9.md")
+    assert folder.find("MEMORIES/cafe\u0301.md") == "memories/Caf\u00e9.md"
+    assert folder.find("memories/Caf\u00e9.md") == "memories/Caf\u00e9.md"
+    assert folder.find("memories/none.md") is None and folder.find("memories/Caf\u00e9.md/x.md") is None
+    with pytest.raises(NotFound, match="no such file"):
+        folder.read_bytes("memories/Caf\u00e9.md/x.md")
+
+
+def test_a_note_that_goes_while_others_are_read_is_passed_over(folder: Folder) -> None:
+    for name in "abc":
+        folder.create(f"{name}.md", name.encode())
+    seen = folder.notes()
+    first = next(seen)
+    for name in {"a.md", "b.md", "c.md"} - {first.path}:
+        (folder.root / name).unlink()
+        break
+    assert len([first, *seen]) == 2 and folder.problems == []
+
+
+def test_writing_what_is_there_already_touches_nothing(folder: Folder) -> None:
+    folder.create("a.md", b"1")
+    before = folder.stat("a.md")
+    folder.write("a.md", b"1", sha(b"1"))
+    folder.rename("a.md", "a.md")
+    assert folder.stat("a.md") == before
+    folder.write("new.md", b"2", None)
+    assert folder.read_bytes("new.md") == b"2"
+    with pytest.raises(ConflictFound, match="is gone") as caught:
+        folder.write("gone.md", b"2", sha(b"1"))
+    assert caught.value.hint == "read it again" and not folder.exists("gone.md")
+
+
+def test_rename_takes_a_change_of_case_and_refuses_what_is_no_name(folder: Folder) -> None:
+    folder.create("memories/a.md", b"1")
+    folder.rename("memories/a.md", "memories/A.md")
+    assert paths(folder) == ["memories/A.md"]
+    with pytest.raises(Refused, match="not a name for a note"):
+        folder.rename("memories/A.md", "memories/con.md")
+    with pytest.raises(NotFound):
+        folder.rename("memories/none.md", "memories/b.md")
+    folder.create("memories/b.md", b"2")
+    with pytest.raises(ConflictFound) as caught:
+        folder.rename("memories/A.md", "memories/b.md")
+    assert caught.value.code == "exists" and folder.read_bytes("memories/b.md") == b"2"
+
+
+def test_a_name_that_is_taken_between_look_and_rename_is_not_overwritten(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.create("a.md", b"mine")
+
+    def editor(name: str, path: Path) -> None:
+        if name == "place":
+            (folder.root / "b.md").write_bytes(b"theirs")
+
+    monkeypatch.setattr(disk, "step", editor)
+    with pytest.raises(ConflictFound) as caught:
+        folder.rename("a.md", "b.md")
+    assert caught.value.code == "exists"
+    assert (folder.read_bytes("a.md"), folder.read_bytes("b.md")) == (b"mine", b"theirs")
+
+
+def test_the_lock_that_cannot_be_taken_is_named(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "write.lock").mkdir()
+    with pytest.raises(Locked, match=r"write\.lock cannot be taken") as caught:
+        folder.create("a.md", b"1")
+    assert caught.value.why == "Is a directory" and not folder.exists("a.md")
+    (tmp_path / "state" / "write.lock").rmdir()
+    folder.create("a.md", b"1")  # the failure is over, and so is its memory
+
+
+def test_another_thread_that_writes_for_long_is_told_of(folder: Folder) -> None:
+    folder.lock_timeout = 0.05
+    told: list[BaseException] = []
+
+    def other() -> None:
+        try:
+            folder.create("b.md", b"2")
+        except Locked as error:
+            told.append(error)
+
+    with folder.locked():
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+    assert [str(error) for error in told] == ["another thread is writing"] and paths(folder) == []
+
+
+def test_a_plan_takes_names_without_writing_and_bulk_may_be_nested(folder: Folder) -> None:
+    with folder.bulk():
+        folder.plan("memories/a.md")
+        with pytest.raises(ConflictFound):
+            folder.plan("Memories/b.md")
+        with folder.bulk():
+            folder.create("notes/x.md", b"1")
+            with pytest.raises(ConflictFound):
+                folder.plan("notes/X.md")
+        with pytest.raises(ConflictFound):
+            folder.plan("notes/x.md")
+    folder.plan("Memories/b.md")  # nothing was written, and the plan is over
+    assert paths(folder) == ["notes/x.md"]
+
+
+def test_sweep_takes_leftovers_of_writers_alone(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.create("memories/a.md", b"1")
+    mine, other, stuck = ".mdmem-1.tmp", ".mdmem-1.keep", ".mdmem-2.tmp"
+    for name in (mine, other, stuck):
+        (folder.root / "memories" / name).write_bytes(b"x")
+    list(folder.scan())
+    real = disk.unlink
+
+    def unlink(path: Path) -> None:
+        if path.name == stuck:
+            raise PermissionError(13, "Permission denied")
+        real(path)
+
+    monkeypatch.setattr(disk, "unlink", unlink)
+    assert folder.sweep() == [f"memories/{mine}"]
+    assert sorted(os.listdir(folder.root / "memories")) == sorted([other, stuck, "a.md"])
+
+
+def test_owned_folders_that_are_none_are_named(tmp_path: Path) -> None:
+    root = tmp_path / "code"
+    (root / "real").mkdir(parents=True)
+    (root / "link").symlink_to(root / "real")
+    (root / "file").write_text("x")
+    folder = Folder(root, owned=("link", "file", "none", "file/below"))
+    assert paths(folder) == []
+    assert problems(folder) == {"link": "symlink", "file": "not_a_folder", "file/below": "unreadable_folder"}
+    gone = Folder(tmp_path / "gone")
+    assert paths(gone) == [] and gone.unread == [""] and problems(gone) == {"": "unreadable_folder"}
+
+
+def test_odd_entries_are_named_or_left_out(folder: Folder) -> None:
+    top = os.fsencode(folder.root)
+    os.mkdir(top + b"/\xff")
+    with open(top + b"/\xff/inner.md", "wb"), open(top + b"/\xfe.md", "wb"):
+        pass
+    for name in ("node_modules", "__pycache__", ".hidden"):
+        (folder.root / name).mkdir()
+        (folder.root / name / "n.md").write_text("x")
+    (folder.root / "Upper.MD").write_text("x")
+    os.link(folder.root / "Upper.MD", folder.root / "twin.md")
+    (folder.root / "picture.png").symlink_to(folder.root / "Upper.MD")
+    assert paths(folder) == ["Upper.MD", "twin.md"] and sorted(folder.last_scan.linked) == ["Upper.MD", "twin.md"]
+    assert {found.code for found in folder.problems} == {"name_not_utf8"} and len(folder.problems) == 2
+
+
+@pytest.mark.parametrize("name", ["a.md", "caf\u00e9.md"])
+def test_a_file_that_cannot_be_looked_at_is_not_taken_for_gone(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The system refuses one file's numbers: it is named, and `unread` says that nobody may think it deleted."""
+    folder.create(name, b"1")
+    folder.create("b.md", b"1")
+    failure: OSError = PermissionError(13, "Permission denied")
+
+    class Entry:
+        def __init__(self, real: os.DirEntry[str]) -> None:
+            self.real, self.name, self.is_file = real, real.name, real.is_file
+
+        def stat(self, follow_symlinks: bool = True) -> os.stat_result:
+            if self.name == name:
+                raise failure
+            return self.real.stat(follow_symlinks=follow_symlinks)
+
+    real = os.scandir
+
+    class Listing:
+        def __init__(self, place: int | str) -> None:
+            self.entries = [Entry(entry) for entry in real(place)]
+
+        def __enter__(self) -> list[Entry]:
+            return self.entries
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    monkeypatch.setattr(os, "scandir", Listing)
+    monkeypatch.setattr(os, "supports_fd", {Listing})
+    assert paths(folder) == ["b.md"]
+    assert folder.unread == [name] and problems(folder) == {name: "unreadable"}
+    failure = FileNotFoundError(2, "No such file")
+    assert paths(folder) == ["b.md"] and folder.unread == [] and folder.problems == []
+
+
+def test_a_file_system_without_hard_links_or_folder_sync_works_too(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_link(old: Path, new: Path) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_link)
+    folder.create("a.md", b"1")
+    folder.rename("a.md", "b.md")
+    assert paths(folder) == ["b.md"]
+    (folder.root / "c.md").write_bytes(b"theirs")
+    with pytest.raises(FileExistsError):
+        disk.place(folder.root / "b.md", folder.root / "c.md")
+    assert folder.read_bytes("b.md") == b"1" and folder.read_bytes("c.md") == b"theirs"
+    real = os.fsync
+    answers = {"folder": errno.EINVAL}
+
+    def fsync(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(answers["folder"], os.strerror(answers["folder"]))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    folder.create("d.md", b"2")  # a system that cannot sync folders says EINVAL: nothing can be done about it
+    answers["folder"] = errno.EIO
+    with pytest.raises(WriteFailed, match=r"e\.md was not written"):
+        folder.create("e.md", b"3")
+
+
+def test_a_path_that_cannot_be_looked_at_is_refused_with_the_systems_words(folder: Folder) -> None:
+    with pytest.raises(Refused, match="cannot look at") as caught:
+        folder.read_bytes("a" * 300 + ".md")
+    assert caught.value.code == "unreadable" and "too long" in caught.value.why
+
+
+def test_a_large_file_is_cut_between_characters_and_keeps_its_own_problem(folder: Folder) -> None:
+    from mdmem.notes.scan import MAX_BYTES
+
+    (folder.root / "a.md").write_bytes(b"x" + "\u6f22".encode() * (MAX_BYTES // 3 + 1))
+    cut = folder.read("a.md")
+    assert cut.doc.problem is not None and cut.doc.problem.code == "cut" and "\ufffd" not in cut.body
+    (folder.root / "b.md").write_bytes(b"\xff\n" + b"x" * MAX_BYTES)
+    both = folder.read("b.md")
+    assert both.doc.problem is not None and both.doc.problem.code == "not_utf8"

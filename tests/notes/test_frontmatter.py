@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from mdmem.errors import BadNote
+from mdmem.notes.body import replace_body
 from mdmem.notes.frontmatter import edit, parse, render
 
 
@@ -163,3 +164,122 @@ def test_undecodable_bytes_are_still_text() -> None:
     assert "findme" in document.body
     with pytest.raises(BadNote):
         edit(b"---\ntitle: a\n---\ncaf\xe9\n", {"title": "b"})
+
+
+@pytest.mark.parametrize(
+    ("line", "said", "at"),
+    [
+        ('k: "C:\\sources"', "use single quotes", 3),
+        ('k: "a"#b', "a blank is missing before #", 3),
+        ("k: [a]#b", "a blank is missing before #", 3),
+        ("k: 'a\n\n  b'#c", "a blank is missing before #", 5),
+        ("? [a]\n: b", "a key must be a word", 3),
+        ("x: [[a]]\ny: {k: p\n  - [[b]]\n  }", "quote it", 5),
+    ],
+)
+def test_a_bad_block_says_what_is_wrong_in_words_of_a_person_and_in_which_line(line: str, said: str, at: int) -> None:
+    found = parse(f"---\nok: 1\n{line}\n---\n".encode()).problem
+    assert found is not None and said in found.message and found.line == at
+
+
+def test_a_second_document_in_a_block_is_refused() -> None:
+    found = parse(b"---\n--- a: 1\n---\n").problem
+    assert found is not None and found.message == "a second document starts here" and found.line == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "changes", "after"),
+    [
+        # A key that stands at the top and under metadata: both go, or the note would still have it.
+        ("title: a\nmetadata:\n  title: b\n  x: 1", {"title": None}, "metadata:\n  x: 1"),
+        # The last key under metadata goes: what is left is still a map, and a comment behind it stays.
+        ("metadata: # mine\n  x: 1\nz: 2", {"x": None}, "metadata: {} # mine\nz: 2"),
+        ("metadata: {x: 1}\nz: 2", {"x": None}, "metadata: {}\nz: 2"),
+        # A map is edited key by key.
+        ("facts:\n  a: 1 # old\n  b: 2\nz: 1", {"facts": {"a": "9", "c": "3"}}, "facts:\n  a: 9 # old\n  c: 3\nz: 1"),
+        ("facts: {a: 1, b: 2}", {"facts": {"a": "9", "c": "3"}}, "facts: {a: 9, c: 3}"),
+        # A list whose first dash stands behind a colon has no lines of its own: it is written anew.
+        ("? rel\n: - a\n  - b\nz: 1", {"rel": ["d", "b"]}, "? rel\n:\n    - d\n    - b\nz: 1"),
+        # A list in a list keeps its blank, or `[[` would make a link of it.
+        ("rel: [b, c]", {"rel": [["a"], "c"]}, "rel: [ [a], c]"),
+        # A value of many lines becomes another one; what a person remarked behind it stays.
+        ("rel: {a: 1,\n  b: 2} # mine\nz: 1", {"rel": ["x", "z"]}, "rel: # mine\n  - x\n  - z\nz: 1"),
+        ("rel: | # mine\n  a\n  b\nz: 1", {"rel": "x"}, "rel: x # mine\nz: 1"),
+    ],
+)
+def test_an_edit_changes_its_own_lines_in_any_form_of_block(before: str, changes: dict[str, object], after: str) -> None:
+    written = edit(f"---\n{before}\n---\nbody\n".encode(), changes)  # type: ignore[arg-type]
+    assert written.decode() == f"---\n{after}\n---\nbody\n"
+
+
+def test_a_block_that_comes_late_is_named_and_gets_no_second_one_on_top() -> None:
+    data = b"\n\n---\ntitle: x\n---\nhi\n"
+    (warning,) = parse(data).warnings
+    assert (warning.code, warning.line) == ("late_block", 3)
+    with pytest.raises(BadNote, match="does not start on line 1") as caught:
+        edit(data, {"id": "1"})
+    assert "delete the empty lines" in caught.value.hint
+    assert edit(data, {}, body="new\n") == b"new\n"  # asked for in so many words
+
+
+def test_a_first_block_is_put_above_the_text() -> None:
+    assert edit(b"\xef\xbb\xbfhello\n", {"id": "1"}) == b"\xef\xbb\xbf---\nid: 1\n---\n\nhello\n"
+    assert edit(b"", {"id": "1"}) == b"---\nid: 1\n---\n"
+    assert edit(b"hello\n", {"id": None}) == b"hello\n"
+
+
+def test_a_new_body_may_begin_with_an_empty_line_and_keeps_the_line_ends_of_lines_that_stay() -> None:
+    for body in ("\nnew\n", "\n\nnew\n", "new"):
+        for data in (b"---\na: 1\n---\nx\n", b"---\na: 1\n---\n\nx\n", b"---\na: 1\n---"):
+            assert parse(edit(data, {}, body=body)).body == body
+    mixed = b"---\r\na: 1\r\n---\r\n\r\nx\r\ny\nz\r\n"
+    assert replace_body(mixed, "x\ny\nq\nz\n") == b"---\r\na: 1\r\n---\r\n\r\nx\r\ny\nq\r\nz\r\n"
+    assert replace_body(mixed, "x\ny\nz\nx\ny\nz\n").startswith(mixed)
+
+
+def test_lines_that_end_with_a_lone_carriage_return_are_named() -> None:
+    for fence in (b"---", b"--- "):
+        found = parse(fence + b"\rtitle: a\r---\rhi\r").problem
+        assert found is not None and "carriage return" in found.message
+
+
+def test_texts_in_other_encodings_can_still_be_searched() -> None:
+    found = parse("gr\u00fc\u00dfe\n".encode("utf-16"))
+    assert found.body == "gr\u00fc\u00dfe\n" and found.problem is not None and found.problem.code == "not_utf8"
+    both = parse(b"a\xff\0\n")
+    assert both.problem is not None and both.problem.code == "not_utf8" and both.body == "a\ufffd\ufffd\n"
+    nul = parse(b"---\na: 1\n---\none\ntwo\0\n")
+    assert nul.problem is not None and (nul.problem.code, nul.problem.line) == ("binary", 5)
+
+
+def test_what_no_text_file_can_hold_is_written_as_a_replacement() -> None:
+    assert render({}, "a\ud83d\ude00b\ud800c\0").decode() == "---\n---\n\na\U0001f600b\ufffdc\ufffd\n"
+
+
+def test_conflict_markers_in_a_text_count_only_in_their_order() -> None:
+    full = b"a\n<<<<<<< ours\nq\n=======\nr\n>>>>>>> theirs\n"
+    assert [(w.code, w.line) for w in parse(full).warnings] == [("conflict_markers", 2)]
+    for text in (b"a\n=======\n<<<<<<< x\nq\n>>>>>>> y\n", b"<<<<<<< a heading?\n", b"t\n=======\n>>>>>>> x\n<<<<<<< y\n"):
+        assert parse(text).warnings == []
+    assert parse(b"\xff" + full).warnings == []  # one problem is told, not two
+
+
+@pytest.mark.parametrize(
+    "block",
+    ["a:\n  - x\n  k: v", "a:\n  k: v\n  - x", "a:\n  k: 1\n  k: 2", "a:\n  k: b: c", "a:\n  - b: c", "a: b: c",
+     "  a: 1", "a: 1\n  b: 2", "a:\n  - x\n   - y", "a:\n  k: [x"],
+)  # fmt: skip
+def test_the_quick_reader_leaves_to_yaml_what_it_does_not_understand(block: str) -> None:
+    from mdmem.notes import block as yaml_block
+    from mdmem.notes.simple import read_simple
+    from mdmem.notes.values import BadBlock
+
+    assert read_simple(block + "\n") is None
+    try:
+        node, _ = yaml_block.compose(block + "\n")
+        known = node.read()
+    except BadBlock as bad:
+        found = parse(f"---\n{block}\n---\n".encode()).problem
+        assert found is not None and found.message == bad.message
+    else:
+        assert fields(block) == known

@@ -40,3 +40,20 @@ def test_what_a_script_puts_in_is_written(tmp_path: Path) -> None:
     post = frontmatter.Post("body", MdmemHandler(), n=1, ok=True, day=datetime.date(2026, 1, 2), tags=("b", "a"), none=None)
     text = frontmatter.dumps(post)
     assert parse(text.encode()).fields == {"n": "1", "ok": "true", "day": "2026-01-02", "tags": ["a", "b"], "none": ""}
+
+
+def test_a_file_that_no_block_can_be_read_from_says_why(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_bytes(b"---\ntitle: 'don't'\n---\n")
+    with pytest.raises(BadNote, match="quotes") as caught:
+        read_post(path)
+    assert caught.value.why == "line 2"
+    with pytest.raises(BadNote, match="never closed"):
+        frontmatter.loads("---\ntitle: x\n", handler=MdmemHandler())
+    detect = MdmemHandler().detect
+    assert detect("---\ntitle: x\n---\n") and detect("---\ntitle: x\n") and not detect("title: x\n")
+
+
+def test_a_map_that_a_script_puts_in_is_written_key_by_key() -> None:
+    post = frontmatter.Post("body", MdmemHandler(), facts={"port": 5432, "on": False})
+    assert parse(frontmatter.dumps(post).encode()).fields == {"facts": {"port": "5432", "on": "false"}}

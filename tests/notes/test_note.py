@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mdmem.errors import BadNote
 from mdmem.notes import schema
 from mdmem.notes.frontmatter import parse, reform
 from mdmem.notes.markdown import first_heading, inline_tags
@@ -160,3 +161,33 @@ def test_reform_changes_form_only() -> None:
         b"tags: # keep\r\n  - a\r\n  - b c\r\nother: [1, 2]\r\n---\r\nx"
     )
     assert reform(after) == after and parse(after).fields["title"] == "Fix #12 crash"
+
+
+def test_reform_leaves_alone_what_it_cannot_read_and_what_needs_nothing() -> None:
+    assert reform(b"just text\n") == b"just text\n"
+    with pytest.raises(BadNote, match="stands twice"):
+        reform(b"---\na: 1\na: 2\n---\n")
+    nested = b"---\nmetadata:\n  tags: [a, b]\n  note: Fix #12\nflow: {tags: [a]}\n---\n"
+    assert reform(nested) == b'---\nmetadata:\n  tags:\n    - a\n    - b\n  note: "Fix #12"\nflow: {tags: [a]}\n---\n'
+
+
+def test_a_line_is_named_for_each_way_a_field_can_be_written() -> None:
+    theirs = note(CLAUDE, path="claude/proj/use-tabs.md")
+    lines = {name: theirs.line_of(name) for name in ("title", "summary", "updated", "id", "tags", "status")}
+    assert lines == {"title": 2, "summary": 3, "updated": 8, "id": 9, "tags": 10, "status": None}
+    assert load("a.md", b"no block").line_of("title") is None
+    assert load("a.md", b"---\na: 1\na: 2\n---\n").line_of("a") is None
+    assert note("metadata: x\ntitle: t").line_of("id") is None
+
+
+def test_every_field_is_seen_wherever_it_stands() -> None:
+    odd = note("name: n\nmetadata: a word").effective()
+    assert odd == {"name": "n", "metadata": "a word", "title": "n"}
+    links = note("rel:\n  - [[A]]\n  - B\nrelates_to: [ [[C]], [[D, E]], {x: 1}, [x, y], B, B]")
+    assert links.words("rel") == ["[[A]]", "B"] and links.words("relates_to") == ["[[C]]", "[[D, E]]", "B"]
+    assert note("facts: {a: 1}").words("facts") == []
+
+
+def test_a_heading_without_words_is_no_title_and_a_code_span_may_hold_ticks() -> None:
+    assert first_heading("# \n#  ##\ntext\n## Real ##\n") == "Real"
+    assert inline_tags("`` `#no` `` #yes ```#open #too") == ["yes", "too"]
