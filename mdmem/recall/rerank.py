@@ -14,7 +14,6 @@ from mdmem.errors import MdmemError
 if TYPE_CHECKING:
     from mdmem.config import Config
 
-BACKENDS = ("off", "onnx", "http")
 SHARE = 0.6  # of the judgement beside the score so far (prior art)
 _kept: dict[tuple[str, ...], Reranker] = {}
 
@@ -34,13 +33,11 @@ class Reranker(Protocol):
         Raises RerankUnavailable."""
 
 
-def load_reranker(config: Config) -> Reranker | None:
-    """Return what the user's settings name, None when it is off; kept for the life of the process.
+def load_reranker(config: Config) -> Reranker:
+    """Return what the user's settings name (one is switched on); kept for the life of the process.
 
     Raises RerankUnavailable when the settings do not make sense or the model cannot be opened."""
     backend = str(config.get("rerank.backend"))
-    if backend not in ("onnx", "http"):
-        return None
     names = ("path",) if backend == "onnx" else ("base_url", "model", "api_key_env")
     key = (backend, *(str(config.get(f"rerank.{name}")) for name in names))
     if key in _kept:

@@ -156,7 +156,7 @@ def _rerank(ranked: list[Ranked], query: Query, notices: list[str]) -> list[Rank
         return ranked
     try:
         judge = load_reranker(head[0].streams.store.config)
-        judged = judge.scores(query.text, [_passage(one) for one in head]) if judge is not None else []
+        judged = judge.scores(query.text, [_passage(one) for one in head])
     except RerankUnavailable as error:
         notices.append(f"{error}; the order stays as it was found")
         return ranked

@@ -160,3 +160,77 @@ def test_bench_self_compares_settings_and_leaves_them_as_they_were(
     assert store.config.get("recall.length") is False
     for wrong in ("recall.mmr", "recall.none=1", "llm.command=rm", "recall.mmr=maybe"):
         assert CliRunner().invoke(group, ["bench", "self", "--with", wrong]).exit_code != 0
+
+
+def test_questions_without_an_answer_in_the_file_are_left_out_and_counted(tmp_path: Path) -> None:
+    plain = {**PLAIN, "questions": [*PLAIN["questions"], {"id": "q2", "question": "?", "evidence": ["nowhere"]}]}
+    data = load_dataset(write(tmp_path / "p.json", plain))
+    assert (len(data.questions), data.left_out) == (1, 1)
+    entry = {"question": "?", "haystack_session_ids": [], "haystack_sessions": [], "answer_session_ids": ["gone"]}
+    data = load_dataset(write(tmp_path / "m.json", [entry]))
+    assert (data.questions, data.left_out) == ([], 1)
+    with pytest.raises(UsageError, match="en-fr"):
+        load_dataset(write(tmp_path / "d.json", {"pairs": []}), "en-fr")
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("8 May, 2023", datetime(2023, 5, 8)),
+        ("1:56 on 8 May, 2023", datetime(2023, 5, 8, 1, 56)),
+        ("12:05 am on 8 May, 2023", datetime(2023, 5, 8, 0, 5)),
+        ("8 May", None),
+        ("in May 2023", None),
+        ("some day", None),
+    ],
+)
+def test_a_date_is_read_only_where_it_names_one_day(tmp_path: Path, written: str, read: datetime | None) -> None:
+    doc = {"id": "a", "text": "x", "date": written}
+    (found,) = load_dataset(write(tmp_path / "p.json", {"docs": [doc], "questions": []})).docs
+    assert found.date == (read.replace(tzinfo=timezone.utc) if read else None)
+
+
+def test_every_system_is_asked_each_question_in_its_own_history(tmp_path: Path) -> None:
+    def entry(number: int, answer: str) -> dict[str, Any]:
+        return {
+            "question": f"Which {answer} did I buy?",
+            "question_date": "2023/05/30 (Tue) 23:40",
+            "haystack_session_ids": [f"noise{number}", f"answer{number}"],
+            "haystack_dates": ["2023/05/20 (Sat) 02:21"],
+            "haystack_sessions": [
+                [{"role": "user", "content": "good morning"}],
+                [{"role": "user", "content": f"I bought a {answer} today"}],
+            ],
+            "answer_session_ids": [f"answer{number}"],
+        }
+
+    nothing = {**entry(2, "kite"), "question": "zzz"}
+    data = load_dataset(write(tmp_path / "m.json", [entry(0, "car"), entry(1, "boat"), nothing]))
+    told: list[tuple[int, int, str]] = []
+    results = measure(data, ("bm25", "minmax", "rrf", "grep"), tell=lambda *seen: told.append(seen))
+    assert {result.system: result.ranks[:2] for result in results} == dict.fromkeys(("bm25", "minmax", "rrf", "grep"), [1, 1])
+    assert {result.system: result.ranks[2] for result in results}["bm25"] == 0  # not returned at all
+    assert told[-1][:2] == (3, 3)
+
+
+def test_a_decision_is_a_memory_of_that_type() -> None:
+    data = note_bytes(Doc("p0", "The cache is Redis.", kind="decision"), datetime(2026, 1, 1, tzinfo=timezone.utc))
+    assert b"kind: memory\n" in data and b"type: decision\n" in data
+
+
+def test_without_a_model_measuring_by_meaning_says_what_still_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MDMEM_EMBEDDING_BACKEND", "none")
+    with pytest.raises(MdmemError, match="no embedding model") as caught:
+        measure(load_dataset(write(tmp_path / "p.json", PLAIN)), ("dense",))
+    assert "--system bm25" in caught.value.hint
+
+
+def test_damaged_vectors_in_the_cache_are_made_again(tmp_path: Path, own_home: Path) -> None:
+    data = load_dataset(write(tmp_path / "p.json", PLAIN))
+    (first,) = measure(data, ("dense",))
+    kept = [path for path in (own_home / ".cache/mdmem/bench").rglob("*") if path.is_file() and path.name != "lock"]
+    assert kept
+    for path in kept:
+        path.write_bytes(b"damaged")
+    (second,) = measure(data, ("dense",))
+    assert second.ranks == first.ranks == [1]

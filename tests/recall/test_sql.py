@@ -12,7 +12,7 @@ import pytest
 
 from mdmem.errors import MdmemError, UsageError
 from mdmem.memory.remember import Memory, remember
-from mdmem.recall.sql import NotAllowed, query, with_note
+from mdmem.recall.sql import NotAllowed, as_json_lines, query, with_note
 from mdmem.store import Store
 from mdmem.team import messages, tasks
 
@@ -237,3 +237,37 @@ def test_memory_is_bounded() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "bounded", done.stderr
+
+
+def test_a_join_must_say_which_note_is_scored(filled: Store) -> None:
+    with pytest.raises(UsageError, match="which note") as caught:
+        query(filled, "SELECT bm25('noon') FROM notes n JOIN tags t ON n.note = t.note")
+    assert "n.note" in caught.value.hint
+    assert query(filled, "SELECT bm25('', note), bm25('   ', note) FROM notes LIMIT 1").rows == [(0.0, 0.0)]
+
+
+def test_what_is_wrong_with_no_note_is_hidden_from_who_reads_some_scopes(filled: Store) -> None:
+    (filled.root / "memories" / "bad.md").write_bytes(b"---\na: 1\na: 2\n---\n")
+    (filled.root / "memories" / "folder.md").mkdir()
+    everything = query(filled, "SELECT path FROM problems").rows
+    filled.config.user["agents"] = {"tester": {"scopes": ["shared"]}}
+    some = query(filled, "SELECT path FROM problems").rows
+    assert ("memories/folder.md",) in everything and ("memories/folder.md",) not in some
+
+
+def test_answers_of_any_kind_can_be_printed(filled: Store) -> None:
+    answer = query(filled, "SELECT x'00ff' AS a, 1e999 AS a, 1.5 AS a, NULL AS b")
+    assert as_json_lines(answer) == '{"a": "00ff", "a_2": null, "a_3": 1.5, "b": null}'
+
+
+def test_a_statement_without_an_end_is_refused_and_so_is_a_very_long_one(filled: Store) -> None:
+    with pytest.raises(UsageError, match="cannot be run"):
+        query(filled, "SELECT '")
+    with pytest.raises(UsageError, match="longer than"):
+        query(filled, "SELECT 1 " + " " * 2_000_000)
+
+
+def test_similar_scores_by_meaning(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled.index.refresh(embed_budget_s=None)
+    rows = query(filled, "SELECT title, similar('which port does the proxy use') AS s FROM notes ORDER BY s DESC").rows
+    assert rows[0][0] == "Proxy port" and 0 < rows[0][1] <= 1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import socket
 import threading
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
@@ -19,8 +20,8 @@ from mdmem.config import load_config
 from mdmem.index import dense
 from mdmem.memory.feedback import rate
 from mdmem.notes.frontmatter import render
-from mdmem.recall import rerank
-from mdmem.recall.query import Query
+from mdmem.recall import rerank, rerank_http
+from mdmem.recall.query import Filters, Query
 from mdmem.recall.recall import Recall, recall
 from mdmem.setup import init
 from mdmem.store import Store
@@ -183,6 +184,7 @@ class Judge:
             "nan": (200, {"results": [{"index": n, "relevance_score": "nan"} for n, _ in scored]}),
             "twice": (200, {"results": [{"index": 0, "relevance_score": 1.0} for _ in scored]}),
             "deep": (200, b"[" * 100_000),
+            "huge": (200, b" " * ((4 << 20) + 1)),
         }[self.mode]
 
 
@@ -217,7 +219,7 @@ def test_an_endpoint_in_jinas_or_teis_shape_judges_the_best_passages(
     assert found.notices == []
 
 
-@pytest.mark.parametrize("mode", ["error", "redirect", "text", "few", "nan", "twice", "deep"])
+@pytest.mark.parametrize("mode", ["error", "redirect", "text", "few", "nan", "twice", "deep", "huge"])
 def test_an_endpoint_that_fails_leaves_the_order_and_a_notice(store: Store, judge: Judge, mode: str) -> None:
     two(store)
     judge.mode = mode
@@ -271,6 +273,39 @@ def test_a_cross_encoder_in_a_folder_judges_and_a_broken_one_does_not_harm(store
     rerank._kept.clear()
     found = ask(store, "falcon hunts by day", rerank__backend="onnx", rerank__path=str(tmp_path / "nowhere"))
     assert names(found) == ["day", "night"]
+
+
+def test_an_endpoint_that_does_not_answer_is_not_waited_for(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    two(store)
+    monkeypatch.setattr(rerank_http.HttpReranker.__init__, "__defaults__", ("", 0.2))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        found = ask(store, "falcon hunts by day", rerank__backend="http", rerank__base_url=url)
+    assert names(found) == ["day", "night"]
+    assert [notice for notice in found.notices if "did not answer in time" in notice] == found.notices != []
+
+
+def test_a_key_that_is_not_there_is_said_before_anything_is_sent(store: Store, judge: Judge) -> None:
+    two(store)
+    settings = {"rerank__backend": "http", "rerank__base_url": judge.url, "rerank__api_key_env": "NO_SUCH_KEY"}
+    found = ask(store, "falcon hunts by day", **settings)
+    assert "NO_SUCH_KEY has no key" in found.notices[0] and judge.asked == []
+    found = ask(store, "falcon hunts by day", rerank__backend="onnx", rerank__path="")
+    assert "rerank.path is not set" in found.notices[0]
+
+
+def test_a_model_is_named_to_the_endpoint_which_is_opened_once(store: Store, judge: Judge) -> None:
+    two(store)
+    settings = {"rerank__backend": "http", "rerank__base_url": judge.url, "rerank__model": "m-1"}
+    for _ in range(2):
+        assert names(ask(store, "falcon hunts by day", **settings)) == ["night", "day"]
+    assert [asked["model"] for asked in judge.asked] == ["m-1", "m-1"] and len(rerank._kept) == 1
+    keep(store, "alone", "a heron")
+    assert names(ask(store, "heron", **settings)) == ["alone"] or len(judge.asked) == 3
+    before = len(judge.asked)
+    store.config.values["recall.languages"] = False
+    found = recall(store, Query("falcon hunts by day", limit=10, mode="keyword", filters=Filters(paths=("memories/day.md",))))
+    assert [hit.title for hit in found.results] == ["day"] and len(judge.asked) == before  # nothing to compare
 
 
 def test_a_pulled_repository_cannot_name_a_judge(store: Store) -> None:

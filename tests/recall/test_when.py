@@ -71,3 +71,14 @@ def test_any_text_gives_real_periods(text: str) -> None:
 def test_distance_is_that_of_the_calendar(named: date, day: date) -> None:
     (period,) = periods(f"on {named.isoformat()}", NOW)
     assert distance(period, day) == (day - named).days
+
+
+def test_the_last_of_february_is_the_day_before_march() -> None:
+    (period,) = periods("29 February", NOW)
+    assert distance(period, date(2024, 2, 29)) == 0 and distance(period, date(2026, 2, 28)) == 0
+    assert distance(period, date(2026, 3, 1)) == 1
+
+
+def test_the_first_and_the_last_year_there_is_have_only_one_neighbour() -> None:
+    (period,) = periods("4 May", NOW)
+    assert distance(period, date(1, 5, 5)) == 1 and distance(period, date(9999, 5, 3)) == -1
