@@ -48,16 +48,16 @@ def fetch(git: Git, upstream: Upstream, timeout: float, sleep: Callable[[float],
     heads = f"+refs/heads/{upstream.branch}*:{fetched_ref(upstream)}*"
     leases = f"+refs/mdmem/leases/*:{lease_prefix(upstream.remote)}*"
     args = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance", "--no-write-fetch-head")
-    for pause in (0.1, 0.3, 1.0, 0.0):
+    pauses = [0.1, 0.3, 1.0]
+    while True:
         try:
             git.run(*CHECKED, *args, "--prune", "--", upstream.remote, heads, leases, network=True, timeout=timeout)
-            break
+            return Fetched(git.rev(fetched_ref(upstream)))
         except GitFailed as error:
             # 1: the remote was reached and a ref could not be moved, as when the fetch of a killed sync still runs.
-            if error.status != 1 or not pause:
+            if error.status != 1 or not pauses:
                 return Fetched(error=error.why or str(error))
-            sleep(pause)
-    return Fetched(git.rev(fetched_ref(upstream)))
+            sleep(pauses.pop(0))
 
 
 def other_branches(git: Git, upstream: Upstream, timeout: float) -> list[str]:

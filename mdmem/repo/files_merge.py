@@ -45,7 +45,8 @@ def _joined(one: Any, two: Any) -> Any:
     if isinstance(one, dict) and isinstance(two, dict):
         return {key: _joined(one.get(key, two.get(key)), two.get(key, one.get(key))) for key in sorted({*one, *two})}
     if isinstance(one, (int, float)) and isinstance(two, (int, float)):
-        return max(one, two)
+        # 1 and 1.0, and what is no number (NaN), need an order of their own, or the sides would not end up the same.
+        return max(one, two, key=lambda value: (value == value, value if value == value else 0, json.dumps(value)))
     return max(one, two, key=lambda value: json.dumps(value, sort_keys=True))
 
 

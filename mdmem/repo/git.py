@@ -248,13 +248,10 @@ def telling(err: str) -> str:
 
 
 def _verb(args: Iterable[str]) -> str:
-    skip = False
-    for word in args:
-        if skip or word == "-c":
-            skip = not skip
-        elif not word.startswith("-"):
-            return word
-    return ""
+    words = list(args)
+    while words[:1] == ["-c"]:
+        del words[:2]
+    return next((word for word in words if not word.startswith("-")), "")
 
 
 class Git(Layout):

@@ -275,6 +275,7 @@ def path_dates(git: Git, paths: Iterable[str], since: str = "") -> dict[str, Dat
             raise
         return path_dates(git, wanted)
     for commit in listed:
+        came: dict[str, str] = {}  # former name -> name today, of what this commit renamed
         for entry in commit.entries:
             today = now_named.get(entry.path)
             if today is None:
@@ -287,10 +288,13 @@ def path_dates(git: Git, paths: Iterable[str], since: str = "") -> dict[str, Dat
                 born.add(today)
             last.setdefault(today, commit.date)
             first[today] = commit.date
-            if entry.old and entry.status == "R":
-                now_named.setdefault(entry.old, today)
-                if entry.old not in wanted:
-                    now_named.pop(entry.path)
+            if entry.status == "R":
+                now_named.pop(entry.path)
+                came[entry.old] = today
+        for old, today in came.items():
+            # Whoever has the name today, and was made after the rename, has no part in what the name was before.
+            if now_named.get(old, today) in (today, *born):
+                now_named[old] = today
     return {path: Dates(first[path], last[path]) for path in wanted if path in last}
 
 

@@ -190,9 +190,10 @@ def acquire(git: Git, note_id: str, holder: str, ttl: float, clock: Clock, *, ti
         if _swap(git, remote, note_id, current.oid if current else "", oid, timeout):
             return Taken(_note(git, Lease(note_id, holder, ttl, clock.now(), oid)))
         again, error = _look(git, remote, note_id, clock, timeout)
-        if again is not None and again.holder != holder:
+        if again is not None and again.holder != holder and again.until > clock.now():
             raise _held(again)
-        return _locally(git, note_id, holder, ttl, clock, "the remote does not take leases")
+        why = f"the remote cannot be reached ({error})" if error else "the remote does not take leases"
+        return _locally(git, note_id, holder, ttl, clock, why)
 
 
 def renew(git: Git, note_id: str, holder: str, ttl: float, clock: Clock, *, timeout: float = 15.0) -> Taken:
@@ -222,10 +223,14 @@ def release(git: Git, note_id: str, holder: str, clock: Clock, *, timeout: float
             return False
         if current.holder != holder:
             raise _held(current)
-        done = _swap(git, remote, note_id, current.oid, "", timeout)
-        if done:
+        if _swap(git, remote, note_id, current.oid, "", timeout):
             _note(git, current, gone=True)
-        return done
+            return True
+        again, error = _look(git, remote, note_id, clock, timeout)
+        if error or (again is not None and again.holder == holder):
+            why = error or "the remote refuses to let it go"
+            raise GitFailed("the lease was not given back", why=why, hint="it ends by itself")
+        return False
 
 
 def _lease_lock(git: Git) -> FileLock:

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from mdmem.repo.commit import Committed, commit_paths, pending, remembered
+from mdmem.repo import stream
+from mdmem.repo.commit import Committed, commit_paths, pending, remembered, with_patience
 from mdmem.repo.git import Git
+from mdmem.repo.stream import Moved
 
 from .conftest import Sh
 from .test_state import clash
@@ -291,6 +293,7 @@ import sys
 from pathlib import Path
 from mdmem.repo.commit import commit_paths
 from mdmem.repo.git import Git
+from mdmem.repo.stream import Moved
 top, me, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 for i in range(count):
     (top / f"{me}-{i}.md").write_text(f"note {me} {i}")
@@ -328,3 +331,94 @@ def test_g1_a_user_who_commits_at_the_same_time_loses_nothing(repo: Path, sh: Sh
     assert {f"w-{i}.md" for i in range(15)} <= set(files)
     sh(repo, "fsck", "--strict")
     assert made > 0
+
+
+def test_paths_that_cannot_be_committed_are_named_and_hold_back_no_other(repo: Path, sh: Sh) -> None:
+    (repo / "folder").mkdir()
+    os.mkfifo(repo / "pipe.md")
+    (repo / "real").mkdir()
+    (repo / "real" / "x.md").write_text("x\n")
+    (repo / "link").symlink_to("real")
+    long = "a" * 300 + ".md"
+    done = commit(repo, "folder", "pipe.md", long)
+    assert not done.done and done.rev is None and set(done.failed) == {"folder", "pipe.md", long}
+    assert "folder: is a folder" in done.reason and "pipe.md: is not a regular file" in done.reason
+    assert "File name too long" in done.reason
+    (repo / "good.md").write_text("g\n")
+    done = commit(repo, "good.md", "link/x.md")
+    assert done.rev and "good.md" in head_files(repo, sh) and "link/x.md" in done.failed
+    assert "beyond a symbolic link" in done.reason
+
+
+@pytest.mark.parametrize("born", [True, False])
+def test_many_notes_at_once_leave_what_a_person_staged_alone(tmp_path: Path, sh: Sh, born: bool) -> None:
+    """More paths than a command line takes: git then lists everything, and the rest must not slip into the commit."""
+    top = tmp_path / "store"
+    sh(tmp_path, "init", "-q", "store")
+    if born:
+        sh(top, "commit", "-q", "--allow-empty", "-m", "first")
+    (top / "mine.txt").write_text("staged by hand\n")
+    sh(top, "add", "mine.txt")
+    names = [f"n{number}.md" for number in range(205)]
+    for name in names:
+        (top / name).write_text(name)
+    done = commit(top, *names)
+    assert done.done and sorted(head_files(top, sh)) == sorted(names)
+    assert sh(top, "diff", "--cached", "--name-only").split() == ["mine.txt"] or not born
+    assert "mine.txt" in sh(top, "ls-files").split()
+
+
+def test_a_branch_that_another_git_has_locked_is_waited_for_and_then_committed_later(repo: Path, sh: Sh) -> None:
+    lock = repo / ".git" / "refs" / "heads" / "main.lock"
+    lock.touch()
+    (repo / "b.md").write_text("b\n")
+    slept: list[float] = []
+    done = commit_paths(Git(repo), ["b.md"], "remember: b", {}, patience=0.1, sleep=slept.append)
+    assert not done.done and ".lock" in done.reason and slept
+    assert "b.md" in remembered(Git(repo)) and (repo / "b.md").exists()
+    lock.unlink()
+    (repo / "c.md").write_text("c\n")
+    assert commit(repo, "c.md").done
+    assert {"b.md", "c.md"} <= set(head_files(repo, sh)) and remembered(Git(repo)) == []
+
+
+def test_a_branch_that_keeps_moving_ends_the_patience(repo: Path) -> None:
+    slept: list[float] = []
+
+    def step() -> None:
+        raise Moved("the branch moved meanwhile")
+
+    with pytest.raises(Moved):
+        with_patience(step, Git(repo), 0.1, slept.append)
+    assert len(slept) >= 3
+
+
+def test_a_commit_that_git_can_no_longer_read_is_an_error_and_the_note_stays(repo: Path, sh: Sh) -> None:
+    tree = sh(repo, "rev-parse", "HEAD^{tree}").strip()
+    (repo / ".git" / "objects" / tree[:2] / tree[2:]).unlink()
+    (repo / "b.md").write_text("b\n")
+    done = commit(repo, "b.md")
+    assert not done.done and done.failed == ("b.md",) and done.reason
+    assert (repo / "b.md").read_text() == "b\n" and "b.md" in remembered(Git(repo))
+
+
+def test_what_waits_is_still_committed_where_the_list_of_it_cannot_be_kept(repo: Path, sh: Sh) -> None:
+    (repo / ".git" / "mdmem").mkdir(exist_ok=True)
+    (repo / ".git" / "mdmem" / "uncommitted").mkdir()
+    (repo / "b.md").write_text("b\n")
+    assert commit(repo, "b.md").done and "b.md" in head_files(repo, sh)
+
+
+def test_large_contents_go_into_packs(repo: Path, sh: Sh, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "_PACK_BYTES", 400)
+    names = [f"n{number}.md" for number in range(102)]
+    for name in names:
+        (repo / name).write_text(name * 20)
+    assert commit(repo, *names).done
+    assert len(list((repo / ".git/objects/pack").glob("*.pack"))) > 20
+    sh(repo, "fsck", "--strict")
+
+
+def test_a_message_may_have_a_body(repo: Path, sh: Sh) -> None:
+    text = stream.message_text("set:  two\nlines", {"Agent": ""}, " why\n")
+    assert text == "set: two lines\n\nwhy\n\nMdmem-Op: set\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from mdmem.clock import parse_time
 from mdmem.errors import NotFound
 from mdmem.repo import history
 from mdmem.repo.commit import commit_paths
-from mdmem.repo.git import Git
+from mdmem.repo.git import Git, GitFailed
 
 from .conftest import Sh
 
@@ -169,3 +170,32 @@ def test_odd_subjects_and_names_do_not_confuse_the_log(store: Path) -> None:
     found = history.commits(Git(store))
     assert [[e.path for e in c.entries] for c in found] == [["M"], ["0123456789012345678901234567890123456789"]]
     assert found[0].ours and parse_time(found[0].date) == day(2)
+
+
+def test_a_new_note_under_an_old_name_does_not_take_the_dates_of_the_one_that_moved(store: Path) -> None:
+    """a.md became b.md, then another a.md was written: each has its own first day."""
+    save(store, "a.md", LONG, day(1))
+    (store / "a.md").rename(store / "b.md")
+    commit_paths(Git(store), ["a.md", "b.md"], "x", {}, when=day(2))
+    save(store, "a.md", "something else\n", day(5))
+    found = history.path_dates(Git(store), ["a.md", "b.md"])
+    assert found == {
+        "a.md": history.Dates("2026-03-05T12:00:00Z", "2026-03-05T12:00:00Z"),
+        "b.md": history.Dates("2026-03-01T12:00:00Z", "2026-03-02T12:00:00Z"),
+    }
+
+
+def test_a_commit_of_a_time_that_cannot_be_is_dated_1970(store: Path, sh: Sh) -> None:
+    rev = save(store, "a.md", "x", day(1))
+    raw = sh(store, "cat-file", "commit", rev)
+    odd = re.sub(r"(?m)^(committer .*> )\d+", r"\g<1>99999999999999999", raw)
+    made = Git(store).run("hash-object", "-t", "commit", "-w", "--literally", "--stdin", input=odd.encode()).text()
+    assert [commit.date for commit in history.commits(Git(store), "--no-walk", made)] == ["1970-01-01T00:00:00Z"]
+
+
+def test_dates_of_a_damaged_history_are_an_error_not_a_guess(store: Path) -> None:
+    first = save(store, "a.md", "x", day(1))
+    save(store, "a.md", "y", day(2))
+    (store / ".git/objects" / first[:2] / first[2:]).unlink()
+    with pytest.raises(GitFailed):
+        history.path_dates(Git(store), ["a.md"])

@@ -11,6 +11,7 @@ import pytest
 from mdmem.clock import FixedClock
 from mdmem.errors import NotFound
 from mdmem.repo import lease
+from mdmem.repo.git import GitFailed
 from mdmem.repo.lease import LeaseHeld, acquire, lease_on, read_seen, release, renew
 
 from .conftest import Clone, World
@@ -153,3 +154,74 @@ def test_a_duration_that_is_none_makes_no_lease_and_no_error(ttl: object, tmp_pa
     subject = json.dumps({"id": "mem-a", "holder": "a@b", "ttl": ttl})
     parsed = lease._parse(f"oid\0{subject}\0", now)
     assert parsed is None or now <= parsed.until <= now + timedelta(days=1)
+
+
+def test_a_lease_that_ran_out_is_not_called_held_where_the_remote_takes_none(world: World) -> None:
+    """The remote stopped taking leases while an old one lay there: `held until` a time that is past helps nobody."""
+    one, two = world.pair()
+    acquire(one.git, "mem-a", "a@laptop", 30, one.clock)
+    two.sync()
+    two.clock.advance(seconds=31)
+    refuse(world)
+    taken = acquire(two.git, "mem-a", "b@desktop", 30, two.clock)
+    assert taken.lease.local and "does not take leases" in taken.notice
+
+
+def test_a_lease_that_the_remote_does_not_let_go_is_not_called_given_back(world: World) -> None:
+    one, _ = world.pair()
+    acquire(one.git, "mem-a", "a@laptop", 30, one.clock)
+    refuse(world)
+    with pytest.raises(GitFailed, match="not given back") as caught:
+        release(one.git, "mem-a", "a@laptop", one.clock)
+    assert "refuses" in caught.value.why and caught.value.hint == "it ends by itself"
+    assert "mem-a" in read_seen(one.git.common_dir)
+    world.remote.rename(world.folder / "away")
+    with pytest.raises(GitFailed, match="not given back") as caught:
+        release(one.git, "mem-a", "a@laptop", one.clock)
+    assert "remote.git" in caught.value.why
+
+
+def test_a_lease_that_went_meanwhile_was_not_held(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = world.pair()
+    acquire(one.git, "mem-a", "a@laptop", 30, one.clock)
+    original = lease._swap
+
+    def late(*args: object, **kwargs: object) -> bool:
+        monkeypatch.setattr(lease, "_swap", original)
+        two.sh("push", "-q", "origin", f":{lease.ref_of('mem-a')}")
+        return original(*args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(lease, "_swap", late)
+    assert release(one.git, "mem-a", "a@laptop", one.clock) is False
+
+
+def test_a_local_lease_is_its_holders_alone(repo_clone: Clone) -> None:
+    acquire(repo_clone.git, "mem-a", "a@laptop", 30, repo_clone.clock)
+    with pytest.raises(LeaseHeld):
+        release(repo_clone.git, "mem-a", "b@laptop", repo_clone.clock)
+    assert release(repo_clone.git, "mem-a", "a@laptop", repo_clone.clock)
+    assert release(repo_clone.git, "mem-a", "a@laptop", repo_clone.clock) is False
+    assert lease.observe(repo_clone.git, repo_clone.clock) == {}
+
+
+def test_what_is_no_lease_at_the_remote_is_passed_over(world: World) -> None:
+    one, two = world.pair()
+    acquire(one.git, "mem-a", "a@laptop", 30, one.clock)
+    one.sh("push", "-q", "origin", "HEAD:refs/mdmem/leases/odd")
+    two.sync()
+    assert set(lease.observe(two.git, two.clock)) == {"mem-a"}
+
+
+def test_a_clock_at_the_end_of_time_ends_no_command(repo_clone: Clone) -> None:
+    repo_clone.clock = FixedClock(datetime(9999, 12, 31, 23, 59, 50, tzinfo=timezone.utc))
+    taken = acquire(repo_clone.git, "mem-a", "a@laptop", 3600, repo_clone.clock).lease
+    assert taken.until == datetime.max.replace(tzinfo=timezone.utc)
+    assert taken.as_dict(repo_clone.clock.now())["expired"] is False
+
+
+def refuse(world: World) -> None:
+    """Let the remote refuse every change of a lease."""
+    hook = world.remote / "hooks" / "update"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text('#!/bin/sh\ncase "$1" in refs/mdmem/*) exit 1;; esac\n')
+    hook.chmod(0o755)
