@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mdmem.errors import NotFound, UsageError
+from mdmem.errors import BadNote, NotFound, UsageError
 from mdmem.notes.frontmatter import parse
 from mdmem.repo.merge import find_conflicts, mark_deleted_conflict, merge, read_markers, settle
 
@@ -156,3 +156,86 @@ def test_a_text_about_markers_is_not_a_conflict() -> None:
     assert find_conflicts(page) == []
     assert read_markers(b"<<<<<<< only\nhalf\n=======\n") is None
     assert read_markers(b"plain\n") is None
+
+
+def test_gits_markers_are_settled_with_a_side_or_both_and_nothing_else() -> None:
+    marked = b"---\nid: a\n---\n\n<<<<<<< ours\none\n=======\ntwo\n>>>>>>> theirs\nrest\n"
+    one, two = b"---\nid: a\n---\n\none\nrest\n", b"---\nid: a\n---\n\ntwo\nrest\n"
+    assert {settle(marked, None, "1"), settle(marked, "markers", "2")} == {one, two}
+    with pytest.raises(UsageError, match="markers stand in this file"):
+        settle(marked, None, "my words")
+    mixed = b"<<<<<<< a\n1\n||||||| o\n0\n=======\n2\n>>>>>>> b\nx\n<<<<<<< a\n3\n=======\n4\n>>>>>>> b\n"
+    assert read_markers(mixed) == (None, b"1\nx\n3\n", b"2\nx\n4\n")  # no base where one conflict shows none
+
+
+def test_a_passage_deleted_here_and_changed_there_can_be_settled_every_way() -> None:
+    base = b"---\nid: a\n---\n\nfirst\n\nsecond\n\nthird\n"
+    clash = merge(base, base.replace(b"second\n\n", b""), base.replace(b"second", b"SECOND")).text
+    (conflict,) = find_conflicts(clash)
+    gone = next(v.number for v in conflict.versions if v.removed)
+    assert parse(settle(clash, None, str(gone))).body == "first\n\nthird\n"
+    assert parse(settle(clash, None, "deleted")).body == "first\n\nthird\n"
+    for keep in (str(3 - gone), "both"):
+        assert parse(settle(clash, None, keep)).body == "first\n\nSECOND\n\nthird\n"
+
+
+def test_a_field_that_went_meanwhile_can_still_be_settled() -> None:
+    base = b"---\nfacts:\n  port: 80\nx: 1\n---\n"
+    clash = merge(base, base.replace(b"80", b"81"), base.replace(b"80", b"82")).text
+    for cut in (b"  port: 81\n", b"facts:\n  port: 81\n"):
+        assert cut in clash
+        edited = clash.replace(cut, b"")
+        assert [c.field for c in find_conflicts(edited)] == ["facts.port"]
+        kept = parse(settle(edited, None, "2")).fields
+        assert kept.get("facts", {}) == {"port": "82"} or kept.get("facts.port") == "82"
+        assert "conflicts" not in parse(settle(edited, None, "1")).fields
+
+
+def test_a_value_that_no_note_can_hold_is_refused_and_nothing_is_written() -> None:
+    with pytest.raises(BadNote):
+        settle(BOTH, "priority", "a\x07b")
+
+
+@pytest.mark.parametrize(
+    ("inside", "text"),
+    [
+        ("**Version 1**\n\nb\n", "b"),
+        ("b\n", "b"),  # a person deleted the title and the empty lines
+        ("**Version 1** (me)\nb", "b"),
+        ("\nb\n\n", "b\n"),
+        ("", ""),
+    ],
+)
+def test_a_section_is_read_however_much_of_it_a_person_tidied(inside: str, text: str) -> None:
+    one = f"<!-- mdmem:conflict -->\n<!-- mdmem:version 1 -->\n{inside}\n"
+    data = one + "<!-- mdmem:version 2 -->\nz\n<!-- mdmem:conflict end -->\n"
+    (found,) = find_conflicts(data.encode())
+    assert text in [version.text for version in found.versions]
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        "<!-- mdmem:conflict -->\nno version\n<!-- mdmem:conflict end -->\n",
+        "<!-- mdmem:conflict -->\n<!-- mdmem:conflict -->\n<!-- mdmem:version 1 -->\na\n",
+        "<!-- mdmem:conflict end -->\n<!-- mdmem:conflict -->\n<!-- mdmem:version 1 -->\na\n",
+    ],
+)
+def test_a_section_without_versions_or_end_is_text(damaged: str) -> None:
+    assert find_conflicts(damaged.encode()) == []
+
+
+def test_a_section_that_was_begun_twice_is_read_from_its_second_beginning() -> None:
+    twice = "<!-- mdmem:conflict -->\nx\n<!-- mdmem:conflict -->\n<!-- mdmem:version 1 -->\na\n<!-- mdmem:conflict end -->\n"
+    (found,) = find_conflicts(twice.encode())
+    assert found.line == 3
+
+
+def test_coded_bytes_that_were_damaged_are_kept_as_they_stand() -> None:
+    head = "<!-- mdmem:conflict -->\n<!-- mdmem:version 1 base64 -->\n"
+    for lines in ("```\nAAA\n```", "AAA", "```"):
+        data = f"{head}{lines}\n<!-- mdmem:version 2 -->\nz\n<!-- mdmem:conflict end -->\n".encode()
+        (found,) = find_conflicts(data)
+        assert any(version.data in (b"AAA", b"```", b"") for version in found.versions)
+    good = f"{head}QQ==\n<!-- mdmem:version 2 -->\nz\n<!-- mdmem:conflict end -->\n".encode()
+    assert "A" in [version.text for version in find_conflicts(good)[0].versions]

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 import pytest
 
 from mdmem.notes.frontmatter import parse
-from mdmem.repo.merge import Merged, find_conflicts, merge
+from mdmem.repo.merge import Merged, find_conflicts, merge, settle
 
 BASE = "title: Port\npriority: low"
 NOW = datetime(2026, 6, 1, tzinfo=timezone.utc)
@@ -266,3 +266,113 @@ def test_more_than_the_largest_block_becomes_two_files_in_one() -> None:
     assert parse(merged.text).problem is None
     assert [c.kind for c in merged.conflicts] == ["file"]
     assert {v.data for v in merged.conflicts[0].versions} == {note(f"a: {big}y"), note(f"a: {big}z")}
+
+
+ODD = """conflicts:
+  - a word of a person
+  - {field: title, 1: {value: x}}
+  - what: else
+  - field: [a, b]
+  - field: other
+    1: text
+  - field: other
+    1:
+      value: x
+      colour: red
+  - field: other
+    1:
+      nothing: here
+  - field: none
+  - field: priority
+    1:
+      value: a
+    2:
+      value: b
+  - field: priority
+    1:
+      value: c
+merged:
+  - text
+  - field: status
+    removed: true
+  - field: status
+    value: open
+priority: a
+title: T"""
+
+
+def test_what_a_person_wrote_into_our_lists_stays_and_our_own_items_still_count() -> None:
+    merged = both(ODD, ODD.replace("title: T", "title: T\nx: 1"), ODD.replace("title: T", "title: T\ny: 1"))
+    for line in ODD.splitlines():
+        assert line in block(merged).splitlines(), line
+    (waiting,) = find_conflicts(merged.text)
+    assert waiting.name == "priority" and [v.text for v in waiting.versions] == ["a", "b"]
+    settled = settle(merged.text, "priority", "2").decode()
+    assert "a word of a person" in settled and "colour: red" in settled and "priority: b" in settled
+
+
+def test_odd_items_of_both_sides_are_joined() -> None:
+    one = "conflicts:\n  - one\ntitle: T\nx: a"
+    two = "conflicts:\n  - two\ntitle: T\nx: b"
+    merged = both("title: T\nx: 0", one, two)
+    assert "  - one\n" in block(merged) and "  - two\n" in block(merged)
+    assert [c.name for c in find_conflicts(merged.text)] == ["x"]
+
+
+def test_a_record_that_claude_moved_under_metadata_is_read_and_settled_there() -> None:
+    record = "    - field: priority\n      1:\n        value: a\n      2:\n        value: b\n"
+    moved = f"metadata:\n  conflicts:\n{record}  priority: a"
+    (found,) = find_conflicts(note(moved))
+    assert found.name == "priority"
+    assert settle(note(moved), "priority", "2") == note("metadata:\n  priority: b")
+
+
+def test_a_list_of_conflicts_that_is_a_map_or_a_text_is_a_persons_key() -> None:
+    for other in ("conflicts: see the log", "conflicts:\n  port: 80"):
+        merged = both(other + "\nx: 1", other + "\nx: 1\ny: 1", other + "\nx: 1\nz: 1")
+        assert other in block(merged) and find_conflicts(merged.text) == []
+
+
+def test_tags_that_are_no_list_clash_as_a_whole() -> None:
+    merged = both("tags: a", "tags: {x: y}", "tags: [b]")
+    assert [c.name for c in merged.conflicts] == ["tags"]
+    assert parse(settle(merged.text, "tags", "one, two,,")).fields["tags"] == ["one", "two"]
+
+
+def test_an_empty_id_gives_way() -> None:
+    assert block(both(None, "id:\ntitle: x", "id: mem-a\ntitle: x")) == "id: mem-a\ntitle: x\n"
+
+
+def test_an_id_that_is_given_up_is_kept_wherever_the_note_keeps_its_ids() -> None:
+    merged = both(None, "metadata:\n  id: mem-b\n  x: 1", "metadata:\n  id: mem-a\n  x: 1")
+    assert parse(merged.text).fields["metadata"] == {"id": "mem-a", "x": "1", "aliases": ["mem-b"]}
+    merged = both(None, "id: mem-b\naliases: {x: y}", "id: mem-a\naliases: {x: y}")
+    assert parse(merged.text).fields["merged"] == [{"field": "id", "value": "mem-b"}]
+
+
+def test_quoting_by_either_side_and_a_new_value_by_the_other_is_no_conflict() -> None:
+    assert block(both("a: b", "a:", 'a: "b"')) == "a:\n"
+    assert block(both("a: b", "a: z", 'a: "b"')) == "a: z\n"
+
+
+def test_facts_that_became_a_text_are_a_conflict_with_the_map() -> None:
+    merged = both("facts:\n  a: 1\n  b: 2", "facts: none", "facts:\n  a: 1\n  b: 3")
+    assert [c.name for c in merged.conflicts] == ["facts"]
+
+
+def test_keys_that_share_no_plain_line_are_read_all_the_same() -> None:
+    merged = both("? a\n: 1\nb: 2", "? a\n: 1\nb: 3", "? a\n: 1\nb: 2\nc: 4")
+    assert parse(merged.text).fields == {"a": "1", "b": "3", "c": "4"}
+    merged = both("x: { ? a : 1 }\nb: 2", "x: { ? a : 1 }\nb: 3", "x: { ? a : 2 }\nb: 2")
+    assert parse(merged.text).fields == {"x": {"a": "2"}, "b": "3"}
+
+
+def test_a_comment_behind_a_block_of_text_belongs_to_the_next_key() -> None:
+    base = "a: |\n  x\n# about b\nb: 1"
+    assert block(both(base, base.replace("  x", "  y"), base.replace("b: 1", "b: 2"))) == "a: |\n  y\n# about b\nb: 2\n"
+
+
+def test_a_list_item_of_two_lines_that_looks_like_two_items_is_one() -> None:
+    base = 'tags:\n  - "a\n    - b"\n  - c'
+    merged = both(base, base + "\n  - d", base + "\n  - e")
+    assert sorted(parse(merged.text).fields["tags"]) == ["a - b", "c", "d", "e"]
