@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from mdmem.clock import FixedClock
-from mdmem.errors import MdmemError, UsageError
+from mdmem.errors import MdmemError, NotFound, UsageError
 from mdmem.index import dense
 from mdmem.index.embed import EmbeddingUnavailable
 from mdmem.notes.frontmatter import render
 from mdmem.recall.query import Filters, Query
 from mdmem.recall.recall import recall, recall_many
-from mdmem.recall.select import allowed
+from mdmem.recall.select import KEPT, allowed
 from mdmem.setup import init
 from mdmem.store import Store
 
@@ -394,3 +394,80 @@ def test_what_may_be_found_is_worked_out_anew_when_a_note_changes_or_expires(sto
     assert sorted(paths(store, "port")) == ["a", "b", "d"]
     (store.root / "memories/b.md").unlink()
     assert sorted(paths(store, "port")) == ["a", "d"]
+
+
+def test_a_period_is_filtered_by_its_end_and_no_tag_at_all_fits_nothing(store: Store, keep: Keep) -> None:
+    keep("old", "the port is 5432", updated="2026-01-01T00:00:00Z")
+    keep("new", "the port is 5432", updated="2026-11-01T00:00:00Z", tags=["x"])
+    until = datetime(2026, 6, 1, tzinfo=timezone.utc)
+    assert paths(store, "port", filters=Filters(until=until)) == ["old"]
+    assert paths(store, "port", filters=Filters(since=until)) == ["new"]
+    assert paths(store, "port", filters=Filters(tags=())) == []
+    assert paths(store, "port", filters=Filters(paths=("/",))) == paths(store, "port")
+
+
+def test_what_the_store_allows_an_agent_narrows_what_the_user_allows(store: Store, keep: Keep) -> None:
+    for scope in ("shared", "project:a", "project:b", "user:me"):
+        keep(scope.replace(":", "-"), "the port is 5432", scope=scope)
+    agent = store.identity.agent
+    store.config.user["agents"] = {agent: {"scopes": ["shared", "project:*"]}}
+    store.config.repository["agents"] = {agent: {"scopes": ["project:a", "user:*"]}}
+    assert paths(store, "port") == ["project-a"]  # the store cannot let in what the user did not
+    store.config.user["agents"] = {agent: {"scopes": ["project:a", "project:b"]}}
+    store.config.repository["agents"] = {agent: {"scopes": ["project:*"]}}
+    assert sorted(paths(store, "port")) == ["project-a", "project-b"]
+    store.config.repository["agents"] = {agent: {"scopes": []}}
+    assert paths(store, "port") == []
+
+
+def test_sets_of_allowed_notes_are_not_kept_without_end(store: Store, keep: Keep) -> None:
+    keep("a", "the port is 5432", tags=["t1"])
+    keep("b", "the port is 5432")
+    store.index.refresh()
+    for number in range(3 * KEPT):
+        assert len(allowed(store, Filters(tags=(f"t{number}",))) or ()) == (number == 1)
+    assert len(store.index.catalog.kept()) <= KEPT + 1
+    assert len(allowed(store, Filters(tags=("t1",))) or ()) == 1
+
+
+def test_before_the_first_commit_there_is_nothing_to_look_at(store: Store, keep: Keep) -> None:
+    keep("a", "the port is 5432")
+    with pytest.raises(NotFound, match="no commit at or before 2001-01-01"):
+        recall(store, Query("port", as_of=datetime(2001, 1, 1, tzinfo=timezone.utc)))
+
+
+def test_a_whole_year_in_a_question_adds_no_notes_and_a_day_only_those_that_fit(store: Store, keep: Keep) -> None:
+    keep("a", "one thing", created="2025-05-04T00:00:00Z", tags=["x"])
+    keep("b", "another thing", created="2025-05-04T00:00:00Z")
+    assert paths(store, "zzz in 2025", mode="keyword") == []
+    assert sorted(paths(store, "zzz on 2025-05-04", mode="keyword")) == ["a", "b"]
+    assert paths(store, "zzz on 2025-05-04", mode="keyword", filters=Filters(tags=("x",))) == ["a"]
+
+
+def test_the_words_alone_being_broken_is_an_error_where_words_were_asked_for(store: Store, keep: Keep) -> None:
+    keep("a", "the port is 5432")
+    store.index.refresh(embed_budget_s=None)
+    store.index.maintain()
+    for file in (store.state_dir / "text").iterdir():
+        file.write_bytes(b"damaged")
+    last = Store.open(store.root)
+    last.index.rebuilds = False
+    with pytest.raises(MdmemError, match="text index") as caught:
+        recall(last, Query("port", mode="keyword"))
+    assert caught.value.hint == "mdmem index rebuild text"
+
+
+@pytest.mark.parametrize("fusion", ["rrf", "minmax", ""])
+@pytest.mark.parametrize("explain", [False, True])
+def test_each_way_to_join_the_streams_can_be_explained_or_not(store: Store, keep: Keep, fusion: str, explain: bool) -> None:
+    keep("a", "the company automobile is red")
+    keep("b", "lunch is served daily")
+    store.index.refresh(embed_budget_s=None)
+    for plain in (False, True):
+        found = recall(store, Query("which vehicle", fusion=fusion, explain=explain, plain=plain))
+        data = found.as_dict()
+        assert data["results"][0]["path"] == "memories/a.md"
+        assert ("explain" in data) == explain and ("explain" in data["results"][0]) == explain
+        if explain:
+            assert ("share" in data["results"][0]["explain"]) == (not plain)
+    assert "context" not in data and "context" in recall(store, Query("vehicle", budget=100)).as_dict()

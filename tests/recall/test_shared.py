@@ -46,6 +46,7 @@ def test_a_filter_is_data_in_the_engines_language() -> None:
     # What the engine's `like` would read as a mark is cut off: the catalog looks at what comes back.
     assert 'scope == "shared" or scope like "project:%" or scope like "user:100%" or scope like "a%"' in text
     assert expression(Filters(), (), ["r1"]).endswith('scope == ""')
+    assert 'updated <= "2026-05-04T00:00:00Z"' in expression(Filters(until=datetime(2026, 5, 4, tzinfo=UTC)), None, [])
     assert "status not in" in expression(Filters(), None, []) and "status not in" not in expression(
         Filters(retired=True), None, []
     )

@@ -119,6 +119,9 @@ def test_mmr_shows_another_voice_earlier(store: Store) -> None:
     before = names(ask(store, "car engine repair")).index("else")
     found = ask(store, "car engine repair", recall__mmr=True)
     assert names(found).index("else") <= before
+    assert names(recall(store, Query("car engine repair", limit=10))) == names(found)
+    moved = [steps(found, name)["mmr"] for name in names(found) if "mmr" in steps(found, name)]
+    assert all("\u2192" in words for words in moved)
     assert names(found)[0] in ("one", "two", "three")
     assert sorted(names(found)) == ["else", "one", "three", "two"]
 
@@ -237,42 +240,95 @@ def test_an_endpoint_that_is_not_there_leaves_the_order(store: Store, url: str) 
     assert len(found.notices) == 1
 
 
-def test_a_cross_encoder_in_a_folder_judges_and_a_broken_one_does_not_harm(store: Store, tmp_path: Path) -> None:
-    onnx = pytest.importorskip("onnx")
+def packed(*fields: tuple[int, int | str | bytes]) -> bytes:
+    """A message of protocol buffers, of which an ONNX file is made: (number of the field, value)."""
+
+    def varint(number: int) -> bytes:
+        out = b""
+        while number > 127:
+            out += bytes([number & 127 | 128])
+            number >>= 7
+        return out + bytes([number])
+
+    out = b""
+    for number, value in fields:
+        if isinstance(value, int):
+            out += varint(number << 3) + varint(value)
+        else:
+            data = value.encode() if isinstance(value, str) else value
+            out += varint(number << 3 | 2) + varint(len(data)) + data
+    return out
+
+
+def counting_graph(copies: int) -> bytes:
+    """An ONNX model whose `copies` logits are each the number of times that word 7 stands in the pair."""
+    int64, float32 = 7, 1
+
+    def node(name: str, inputs: list[str], output: str, *attributes: bytes) -> tuple[int, bytes]:
+        return 1, packed(*((1, one) for one in inputs), (2, output), (4, name), *((5, one) for one in attributes))
+
+    def constant(name: str, value: int) -> tuple[int, bytes]:
+        return 5, packed((1, 1), (2, int64), (7, value), (8, name))
+
+    def value(name: str, kind: int, width: bytes) -> bytes:
+        shape = packed((1, packed((1, 1))), (1, width))
+        return packed((1, name), (2, packed((1, packed((1, kind), (2, shape))))))
+
+    graph = packed(
+        node("Equal", ["input_ids", "seven"], "is"),
+        node("Cast", ["is"], "count", packed((1, "to"), (3, float32), (20, 2))),
+        node("ReduceSum", ["count", "axis"], "one", packed((1, "keepdims"), (3, 1), (20, 2))),
+        node("Concat", ["one"] * copies, "logits", packed((1, "axis"), (3, 1), (20, 2))),
+        (2, "judge"),
+        constant("seven", 7),
+        constant("axis", 1),
+        (11, value("input_ids", int64, packed((2, "n")))),
+        (12, value("logits", float32, packed((1, copies)))),
+    )
+    return packed((1, 8), (7, graph), (8, packed((1, ""), (2, 17))))
+
+
+@pytest.fixture
+def cross(tmp_path: Path) -> Path:
+    """A folder with a cross-encoder that likes passages with `owl` in them."""
     from tokenizers import Tokenizer, models, pre_tokenizers
 
-    two(store)
     folder = tmp_path / "cross"
     folder.mkdir()
-    # The more often the word number 7 (owl) stands in the pair, the higher the logit.
     words = Tokenizer(models.WordLevel({"[UNK]": 1, "owl": 7, "falcon": 2}, unk_token="[UNK]"))
     words.pre_tokenizer = pre_tokenizers.Whitespace()
     words.save(str(folder / "tokenizer.json"))
-    make, kinds = onnx.helper, onnx.TensorProto
-    graph = make.make_graph(
-        [
-            make.make_node("Equal", ["input_ids", "seven"], ["is"]),
-            make.make_node("Cast", ["is"], ["count"], to=kinds.FLOAT),
-            make.make_node("ReduceSum", ["count", "axis"], ["logits"], keepdims=1),
-        ],
-        "judge",
-        [make.make_tensor_value_info("input_ids", kinds.INT64, [1, "n"])],
-        [make.make_tensor_value_info("logits", kinds.FLOAT, [1, 1])],
-        [make.make_tensor("seven", kinds.INT64, [1], [7]), make.make_tensor("axis", kinds.INT64, [1], [1])],
-    )
-    model = make.make_model(graph, opset_imports=[make.make_opsetid("", 17)], ir_version=8)
-    (folder / "model.onnx").write_bytes(model.SerializeToString())
-    found = ask(store, "falcon hunts by day", rerank__backend="onnx", rerank__path=str(folder))
-    assert found.notices == []
-    assert names(found) == ["night", "day"]
-    (folder / "model.onnx").write_bytes(b"not a model")
+    (folder / "model.onnx").write_bytes(counting_graph(1))
+    return folder
+
+
+def test_a_cross_encoder_in_a_folder_judges_and_a_broken_one_does_not_harm(store: Store, cross: Path, tmp_path: Path) -> None:
+    two(store)
+    for explain in (True, False):
+        found = ask(store, "falcon hunts by day", rerank__backend="onnx", rerank__path=str(cross))
+        assert found.notices == []
+        assert names(found) == ["night", "day"] and steps(found, "night")["rerank"] == 1.0
+        plain = recall(store, Query("falcon hunts by day", limit=10, explain=explain))
+        assert names(plain) == ["night", "day"]
+    (cross / "model.onnx").write_bytes(b"not a model")
     rerank._kept.clear()
-    found = ask(store, "falcon hunts by day", rerank__backend="onnx", rerank__path=str(folder))
+    found = ask(store, "falcon hunts by day", rerank__backend="onnx", rerank__path=str(cross))
     assert names(found) == ["day", "night"]
     assert len(found.notices) == 1
     rerank._kept.clear()
     found = ask(store, "falcon hunts by day", rerank__backend="onnx", rerank__path=str(tmp_path / "nowhere"))
-    assert names(found) == ["day", "night"]
+    assert names(found) == ["day", "night"] and "there is no cross-encoder in" in found.notices[0]
+
+
+@pytest.mark.parametrize(("copies", "works"), [(2, True), (3, False)])
+def test_a_graph_may_give_one_number_or_two_for_a_pair(store: Store, cross: Path, copies: int, works: bool) -> None:
+    two(store)
+    (cross / "model.onnx").write_bytes(counting_graph(copies))
+    found = ask(store, "falcon hunts by day", rerank__backend="onnx", rerank__path=str(cross))
+    if works:  # not relevant, relevant: equal numbers cancel out
+        assert found.notices == [] and steps(found, "night")["rerank"] == 0.0
+    else:
+        assert names(found) == ["day", "night"] and "the order stays as it was found" in found.notices[0]
 
 
 def test_an_endpoint_that_does_not_answer_is_not_waited_for(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
