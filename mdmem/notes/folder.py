@@ -119,13 +119,16 @@ class Folder:
             raise NotFound(f"no such file: {path}") from None
         except OSError as error:
             raise Refused(f"cannot read {path}", why=str(error.strerror), code="unreadable") from None
-        with os.fdopen(fd, "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        try:
+            # Looked at before Python's own file is made of it: that refuses a folder in words of its own.
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
                 raise Refused(f"not a regular file: {path}", code="special_file")
-            try:
+            with os.fdopen(fd, "rb", closefd=False) as file:
                 return file.read() if limit is None else file.read(limit)
-            except OSError as error:
-                raise Refused(f"cannot read {path}", why=str(error.strerror), code="unreadable") from None
+        except OSError as error:
+            raise Refused(f"cannot read {path}", why=str(error.strerror), code="unreadable") from None
+        finally:
+            os.close(fd)
 
     def read(self, path: str) -> Note:
         """Return a note; of a file over MAX_BYTES the first part, with the problem `cut`. Raises as read_bytes."""

@@ -193,8 +193,3 @@ def _shorter(one: Ranked, text: str) -> tuple[str, ...]:
     fields = json.loads(row["fields"] or "{}") if row is not None else {}
     told = [fields.get(name) for name in ("overview", "summary")]
     return tuple(level for level in told if isinstance(level, str) and 0 < len(level) < len(text))
-
-
-def lexical(query: Query) -> Query:
-    """Return the query by words only, which loads neither the model nor numpy."""
-    return replace(query, mode="keyword")

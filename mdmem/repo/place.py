@@ -269,10 +269,13 @@ def _read(target: Path) -> bytes | None:
         descriptor = disk.open_read(target)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    with os.fdopen(descriptor, "rb") as stream:
+    try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise GitFailed(f"{target.name} cannot be written", why="something that is no file stands there")
-        return stream.read()
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
+            return stream.read()
+    finally:
+        os.close(descriptor)
 
 
 def _make_folders(top: Path, folder: Path) -> None:

@@ -624,3 +624,14 @@ def test_a_large_file_is_cut_between_characters_and_keeps_its_own_problem(folder
     (folder.root / "b.md").write_bytes(b"\xff\n" + b"x" * MAX_BYTES)
     both = folder.read("b.md")
     assert both.doc.problem is not None and both.doc.problem.code == "not_utf8"
+
+
+def test_a_folder_is_no_note_and_its_descriptor_is_given_back(folder: Folder) -> None:
+    """Python's own file refuses a folder with an error of its own, and keeps the descriptor open."""
+    (folder.root / "memories" / "a.md").mkdir(parents=True)
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    for _ in range(3):
+        with pytest.raises(Refused, match="not a regular file") as caught:
+            folder.read_bytes("memories/a.md")
+        assert caught.value.code == "special_file"
+    assert before == 0 or len(os.listdir("/proc/self/fd")) == before
