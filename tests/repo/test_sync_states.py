@@ -11,7 +11,13 @@ import pytest
 
 from mdmem.errors import Locked
 from mdmem.locks import FileLock
+from mdmem.notes.redact import scan
+from mdmem.repo import exchange
+from mdmem.repo import place as placing
 from mdmem.repo.git import Git
+from mdmem.repo.ledger import lost_in
+from mdmem.repo.survey import survey
+from mdmem.repo.tree import Contents
 
 from .conftest import Clone, World
 from .test_sync import meet, note
@@ -391,3 +397,223 @@ def test_a_repository_of_sha_256_ids_works(tmp_path: Path) -> None:
     assert two.sync().state == "merged"
     meet(one, two)
     assert one.read("a.md").endswith("ONE\n\nTWO\n")
+
+
+def test_nothing_on_either_side_is_clean(world: World) -> None:
+    assert world.clone("laptop").sync().state == "clean"
+
+
+def test_without_pushing_to_an_empty_remote_everything_waits(world: World) -> None:
+    one = world.clone("laptop")
+    one.write("a.md", note("mem-a"))
+    result = one.sync(push=False)
+    assert (result.state, result.waiting, result.pushed) == ("committed", 1, 0)
+    assert one.sh("for-each-ref", "refs/mdmem/seen") == ""
+    assert one.sync().state == "pushed"
+
+
+def test_a_remote_that_refuses_each_time_is_a_status_when_the_attempts_are_over(world: World) -> None:
+    one, _ = both_ahead(world)
+    hook = world.remote / "hooks" / "update"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text('#!/bin/sh\ncase "$1" in refs/heads/*) echo not today >&2; exit 1;; esac\n')
+    hook.chmod(0o755)
+    result = one.sync(attempts=1)
+    assert result.reason.startswith("the remote did not take it") and result.hint == "mdmem sync" and result.waiting
+    hook.unlink()
+    assert one.sync().state == "merged"
+
+
+def test_a_commit_that_is_made_while_a_sync_pushes_is_taken_along(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = both_ahead(world)
+    original = exchange.push
+
+    def meanwhile(*args: object, **kwargs: object) -> exchange.Pushed:
+        monkeypatch.setattr(exchange, "push", original)
+        one.save("meanwhile.md", note("mem-m"))
+        return original(*args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(exchange, "push", meanwhile)
+    assert one.sync().state == "merged"
+    meet(one, two)
+    assert "meanwhile.md" in two.files() and "theirs.md" in one.files()
+
+
+def test_a_commit_that_comes_while_files_are_placed_is_not_lost(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """git itself, which knows no lock of ours, moves the branch between the look at it and its move."""
+    one, two = both_ahead(world)
+    original = placing._index
+
+    def meanwhile(*args: object, **kwargs: object) -> None:
+        monkeypatch.setattr(placing, "_index", original)
+        original(*args, **kwargs)  # type: ignore[arg-type]
+        one.sh("commit", "-q", "--allow-empty", "--only", "-m", "by hand")
+
+    monkeypatch.setattr(placing, "_index", meanwhile)
+    assert one.sync().state == "merged"
+    meet(one, two)
+    assert "by hand" in two.sh("log", "--format=%s")
+
+
+def test_a_remote_that_goes_between_fetch_and_push_is_offline_and_the_merge_stays(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = both_ahead(world)
+    original = exchange.push
+
+    def gone(*args: object, **kwargs: object) -> exchange.Pushed:
+        world.remote.rename(world.folder / "away")
+        return original(*args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(exchange, "push", gone)
+    result = one.sync()
+    assert result.state == "merged" and "remote.git" in result.reason and result.waiting
+    assert "theirs.md" in one.files() and "TWO" in one.read("a.md")
+    one.save("b.md", note("mem-b"))
+    (world.folder / "away").rename(world.remote)
+    assert one.sync().state == "offline"
+    monkeypatch.undo()
+    (world.folder / "away").rename(world.remote)
+    meet(one, two)
+
+
+def test_a_rewritten_remote_that_the_user_has_merged_is_accepted(world: World) -> None:
+    one, two = world.pair()
+    one.save("b.md", note("mem-b"))
+    one.sync()
+    two.sync()
+    two.sh("reset", "-q", "--hard", "HEAD~1")
+    two.sh("commit", "-q", "--allow-empty", "-m", "another way")
+    two.sh("push", "-qf", "origin", "main")
+    assert one.sync().reason.startswith("rewritten remote")
+    one.sh("fetch", "-q", "origin")
+    one.sh("merge", "-q", "-m", "both", "origin/main")
+    one.sh("update-ref", "refs/remotes/origin/main", "HEAD@{1}", check=False)
+    assert one.sync().state in ("pushed", "merged", "clean")
+    meet(one, two)
+    assert "b.md" in two.files()
+
+
+def test_an_unborn_branch_before_a_remote_with_another_name(world: World, tmp_path: Path) -> None:
+    one, _ = world.pair()
+    one.sh("push", "-q", "origin", "main:other")
+    one.sh("-C", str(world.remote), "update-ref", "-d", "refs/heads/main")
+    late = Clone(tmp_path / "late", "late", world.clock)
+    late.top.mkdir()
+    late.sh("init", "-q")
+    late.sh("remote", "add", "origin", str(world.remote))
+    result = late.sync()
+    assert result.state == "refused" and result.hint == "git switch other"
+
+
+def test_a_shallow_clone_that_does_not_reach_the_remotes_history_says_what_to_fetch(world: World, tmp_path: Path) -> None:
+    one, _ = world.pair()
+    for name in ("b", "c", "d"):
+        one.save(f"{name}.md", note(f"mem-{name}"))
+    one.sync()
+    late = Clone(tmp_path / "late", "late", world.clock)
+    late.top.mkdir()
+    late.sh("init", "-q")
+    late.sh("remote", "add", "origin", world.remote.as_uri())
+    late.sh("fetch", "-q", "--update-head-ok", "--depth=1", "origin", "main:refs/heads/main")
+    late.sh("reset", "-q", "--hard", "main")
+    late.sh("update-ref", "-d", "refs/remotes/origin/main", check=False)
+    one.sh("reset", "-q", "--hard", "HEAD~1")
+    one.sh("push", "-qf", "origin", "HEAD:main")
+    late.save("e.md", note("mem-e"))
+    result = late.sync()
+    assert result.state == "refused" and "shallow clone" in result.reason and result.hint == "git fetch --unshallow"
+    assert "e.md" in late.files()
+
+
+def test_an_object_that_is_missing_is_named_and_nothing_has_changed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = both_ahead(world)
+    two.save("a.md", two.read("a.md").replace("one", "ONE"))
+    two.sync()
+    blob = one.sh("rev-parse", "HEAD~1:a.md").strip()
+    original = exchange.fetch
+
+    def damaged(*args: object, **kwargs: object) -> exchange.Fetched:
+        fetched = original(*args, **kwargs)  # type: ignore[arg-type]
+        (one.top / ".git/objects" / blob[:2] / blob[2:]).unlink()
+        return fetched
+
+    monkeypatch.setattr(exchange, "fetch", damaged)
+    files, head = one.files(), one.sh("rev-parse", "HEAD")
+    result = one.sync()
+    assert result.state == "refused" and result.reason.startswith("a damaged or partial repository")
+    assert result.hint == "git fsck"
+    assert one.files() == files and one.sh("rev-parse", "HEAD") == head
+
+
+def test_a_branch_that_another_git_holds_is_a_state_with_that_name(world: World) -> None:
+    one, two = both_ahead(world)
+    lock = one.top / ".git/refs/heads/main.lock"
+    lock.touch()
+    result = one.sync()
+    assert (result.state, result.reason.partition(":")[0]) == ("refused", "index locked")
+    lock.unlink()
+    meet(one, two)
+
+
+def test_what_a_killed_writer_left_is_swept_unless_it_is_only_looked(world: World) -> None:
+    one, _ = world.pair()
+    left = one.top / ".mdmem-0123456789abcdef.tmp"
+    left.write_bytes(b"half")
+    (one.top / "mine.tmp").write_bytes(b"x")
+    one.sync(dry_run=True)
+    assert left.exists()
+    one.sync()
+    assert not left.exists() and (one.top / "mine.tmp").exists()
+
+
+def test_a_note_that_is_no_file_is_left_out_by_name_and_the_rest_goes_on(world: World, tmp_path: Path) -> None:
+    one, _ = world.pair()
+    (tmp_path / "secret.md").write_text("elsewhere\n")
+    (one.top / "link.md").symlink_to(tmp_path / "secret.md")
+    one.write("b.md", note("mem-b"))
+    result = one.sync(scan=scan)
+    assert result.state == "pushed" and result.notices == ["link.md is not a regular file and was left out"]
+    assert "link.md" not in one.sh("ls-files") and "b.md" in one.sh("ls-files")
+    result = one.sync()
+    assert any("link.md" in text for text in result.notices) or "link.md" in result.reason
+
+
+def test_files_of_a_merge_that_stopped_and_repositories_inside_are_listed(world: World) -> None:
+    one, _ = world.pair({"memories/a.md": note("mem-a"), "code/x.txt": "1\n"})
+    one.sh("add", "-A")
+    one.sh("commit", "-qm", "code", check=False)
+    stop_in_text(one)
+    seen = survey(one.git, ("memories",))
+    assert seen.unmerged == ["code/x.txt"]
+    for place in ("code/inner", "memories/inner"):
+        one.sh("init", "-q", place)
+        (one.top / place / "n.md").write_text("x")
+    one.sh("merge", "--abort")
+    told = survey(one.git, ("memories",)).warnings
+    assert told == ["memories/inner/ is a repository of its own: what lies in it is left alone"]
+
+
+def stop_in_text(one: Clone) -> None:
+    """Leave a merge that stopped at a file which is no note."""
+    one.sh("switch", "-qc", "side")
+    one.write("code/x.txt", "side\n")
+    one.sh("commit", "-qam", "side")
+    one.sh("switch", "-q", "main")
+    one.write("code/x.txt", "main\n")
+    one.sh("commit", "-qam", "main")
+    one.sh("merge", "-q", "side", check=False)
+
+
+def test_a_link_that_is_deleted_is_no_note_that_is_lost(world: World) -> None:
+    one, two = world.pair()
+    one.sh("config", "core.symlinks", "true")
+    (one.top / "link.md").symlink_to("a.md")
+    one.sh("add", "link.md")
+    one.sh("commit", "-qm", "link")
+    old = one.sh("rev-parse", "HEAD").strip()
+    one.sh("rm", "-q", "link.md", "a.md")
+    one.sh("commit", "-qm", "no link, no note")
+    with Contents(one.git) as contents:
+        assert lost_in(contents.changes(old, one.sh("rev-parse", "HEAD").strip()), contents) == {"mem-a"}
+    assert two.sync().state == "clean"

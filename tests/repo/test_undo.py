@@ -74,3 +74,26 @@ def test_a_merge_is_not_undone_as_a_whole(world: World) -> None:
     two.sync()
     with pytest.raises(ConflictFound):
         plan(two.git, rev="HEAD")
+
+
+def test_a_commit_that_may_not_be_shown_or_has_nothing_left_is_not_undone(world: World) -> None:
+    one, _ = world.pair()
+    one.save("b.md", note("mem-b"), "remember: b")
+    rev = one.sh("rev-parse", "HEAD").strip()
+    with pytest.raises(NotFound, match="no such revision"):
+        plan(one.git, rev=rev, shows=lambda commit: False)
+    with pytest.raises(NotFound, match="no such revision"):
+        plan(one.git, rev="nonsense")
+    one.save("b.md", None, "forget: b")
+    with pytest.raises(NotFound, match="left to undo"):
+        plan(one.git, rev=rev)
+
+
+def test_a_note_that_was_deleted_since_its_change_is_named(world: World) -> None:
+    one, _ = world.pair()
+    one.save("a.md", note("mem-a", "changed\n"), "set: a")
+    rev = one.sh("rev-parse", "HEAD").strip()
+    one.save("a.md", None, "forget: a")
+    with pytest.raises(ConflictFound, match=r"a\.md has changed since") as caught:
+        plan(one.git, rev=rev)
+    assert "mdmem restore a.md --at REV" in caught.value.hint
