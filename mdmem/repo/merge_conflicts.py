@@ -11,7 +11,7 @@ from mdmem.notes.schema import FIELDS
 from mdmem.notes.values import BadBlock, Value
 from mdmem.repo.merge_block import Block, Entry, new_entry, with_children
 from mdmem.repo.merge_markers import read_markers
-from mdmem.repo.merge_record import Choice, at_path, entry_from, find_path, put_entry, read_record, record_entry
+from mdmem.repo.merge_record import Choice, entry_from, find_path, put_entry, read_record, record_entry
 from mdmem.repo.merge_section import Origin, Text, find_sections, tidy
 from mdmem.repo.merge_side import Side, form_of, join, lines_of, note_of, plain, problem_of, read_side
 
@@ -207,18 +207,20 @@ def _rebuilt(side: Side, entries: Sequence[Entry]) -> bytes:
 
 
 def _set_field(entries: Sequence[Entry], name: str, choice: Choice) -> tuple[Entry, ...]:
-    """Return entries with one field set: where it stands, else at the top level."""
+    """Return entries with one field set: where it stands, else in the map that it was in, else at the top level."""
     path = find_path(entries, name)
     parts = name.split(".", 1)
-    if path is None and len(parts) == 2 and at_path(entries, parts[:1]) is not None:
+    if path is None and len(parts) == 2 and parts[0] in ("facts", "metadata"):
         path = parts
     return _put(entries, path or [name], choice)
 
 
 def _put(entries: Sequence[Entry], path: Sequence[str], choice: Choice) -> tuple[Entry, ...]:
     old = next((entry for entry in entries if entry.name == path[0]), None)
-    if len(path) > 1 and old is not None:
-        new: Entry | None = with_children(old, _put(old.children or (), path[1:], choice), old.tail)
+    if len(path) > 1:
+        frame = old or new_entry(path[0], "")
+        inner = _put(frame.children or (), path[1:], choice)
+        new: Entry | None = with_children(frame, inner, frame.tail) if old or inner else None
     elif choice.rest is None:
         new = None
     else:
@@ -244,9 +246,8 @@ def _settle_section(side: Side, conflict: Conflict, version: Version | None, kee
         lines = version.data.split(b"\n") if version.data else []
     elif keep == "both":
         lines = []
-        for text, _ in section.versions:
-            if text.data:
-                lines += [b""] * bool(lines) + lines_of(plain(text.data, form_of(text.data)))
+        for text, _ in section.versions:  # a removed one comes first and has no lines
+            lines += [b""] * bool(lines) + lines_of(plain(text.data, form_of(text.data)))
     else:
         lines = keep.strip("\n").encode("utf-8", "replace").split(b"\n")
     if section.stray:

@@ -166,6 +166,8 @@ def test_gits_markers_are_settled_with_a_side_or_both_and_nothing_else() -> None
         settle(marked, None, "my words")
     mixed = b"<<<<<<< a\n1\n||||||| o\n0\n=======\n2\n>>>>>>> b\nx\n<<<<<<< a\n3\n=======\n4\n>>>>>>> b\n"
     assert read_markers(mixed) == (None, b"1\nx\n3\n", b"2\nx\n4\n")  # no base where one conflict shows none
+    first, second = mixed.split(b"x\n")
+    assert read_markers(second + b"x\n" + first) == (None, b"3\nx\n1\n", b"4\nx\n2\n")
 
 
 def test_a_passage_deleted_here_and_changed_there_can_be_settled_every_way() -> None:
@@ -186,9 +188,12 @@ def test_a_field_that_went_meanwhile_can_still_be_settled() -> None:
         assert cut in clash
         edited = clash.replace(cut, b"")
         assert [c.field for c in find_conflicts(edited)] == ["facts.port"]
-        kept = parse(settle(edited, None, "2")).fields
-        assert kept.get("facts", {}) == {"port": "82"} or kept.get("facts.port") == "82"
-        assert "conflicts" not in parse(settle(edited, None, "1")).fields
+        assert parse(settle(edited, None, "2")).fields == {"x": "1", "facts": {"port": "82"}}
+    removed = merge(base, base.replace(b"80", b"81"), base.replace(b"  port: 80\n", b"")).text
+    assert parse(settle(removed.replace(b"facts:\n  port: 81\n", b""), None, "deleted")).fields == {"x": "1"}
+    literal = base.replace(b"facts:\n  port: 80", b"a.b: 80")
+    clash = merge(literal, literal.replace(b"80", b"81"), literal.replace(b"80", b"82")).text
+    assert parse(settle(clash.replace(b"a.b: 81\n", b""), None, "2")).fields == {"x": "1", "a.b": "82"}
 
 
 def test_a_value_that_no_note_can_hold_is_refused_and_nothing_is_written() -> None:

@@ -370,6 +370,7 @@ def test_keys_that_share_no_plain_line_are_read_all_the_same() -> None:
 def test_a_comment_behind_a_block_of_text_belongs_to_the_next_key() -> None:
     base = "a: |\n  x\n# about b\nb: 1"
     assert block(both(base, base.replace("  x", "  y"), base.replace("b: 1", "b: 2"))) == "a: |\n  y\n# about b\nb: 2\n"
+    assert block(both(base, "# about b\nb: 1", base.replace("b: 1", "b: 2"))) == "# about b\nb: 2\n"
 
 
 def test_a_list_item_of_two_lines_that_looks_like_two_items_is_one() -> None:
