@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-
 import click
 
+from mdmem.cli.lazy import LazyGroup
 from mdmem.cli.opening import examples
 
 # name → (module:attribute, one-line help)
@@ -21,31 +20,17 @@ BELOW: dict[str, tuple[str, str]] = {
     "export": ("mdmem.cli.cmd_graph_export:command", "The graph as DOT, Mermaid or JSON."),
 }
 # Names that people know from elsewhere.
-HIDDEN = {
+HIDDEN: dict[str, tuple[str, str]] = {
     "check-blockers": BELOW["blockers"],
     "semantic-diff": BELOW["diff"],
     "gen-handoff": ("mdmem.cli.cmd_handoff:command", ""),
 }
 
 
-class GraphGroup(click.Group):
-    """A group whose commands are imported on first use."""
+class GraphGroup(LazyGroup):
+    """The questions to the graph."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(BELOW)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        entry = BELOW.get(name) or HIDDEN.get(name)
-        if entry is None:
-            return None
-        module, _, attribute = entry[0].partition(":")
-        command = getattr(importlib.import_module(module), attribute)
-        assert isinstance(command, click.Command)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in BELOW.items()])
+    listed, hidden_names = BELOW, HIDDEN
 
 
 @click.group("graph", cls=GraphGroup)

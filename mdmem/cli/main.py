@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from typing import Any
 
 import click
 
 from mdmem import __version__
+from mdmem.cli.lazy import LazyGroup
 
 # name -> (module:attribute, one-line help shown in the list of commands)
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -79,39 +79,13 @@ HIDDEN: dict[str, tuple[str, str]] = {
 }
 
 
-class LazyGroup(click.Group):
-    """A group whose commands are imported on first use."""
+class Mdmem(LazyGroup):
+    """The commands of the program."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        entry = COMMANDS.get(name) or HIDDEN.get(name)
-        if entry is None:
-            return None
-        module, _, attribute = entry[0].partition(":")
-        command = getattr(importlib.import_module(module), attribute)
-        assert isinstance(command, click.Command)
-        return command
-
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; an unknown one is answered with the names that are near it."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            from difflib import get_close_matches
-
-            near = get_close_matches(args[0], [*COMMANDS, *HIDDEN], 3)
-            if near and "mean" not in error.message:
-                raise click.UsageError(f"{error.message} Did you mean {' or '.join(near)}?", ctx) from error
-            raise
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+    listed, hidden_names = COMMANDS, HIDDEN
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=Mdmem, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="mdmem", message="%(prog)s %(version)s")
 @click.option("-C", "directory", metavar="DIR", help="Use the store that DIR is in, instead of looking upwards from here.")
 @click.pass_context

@@ -124,6 +124,7 @@ def test_commands_that_programs_call_explain_themselves_too() -> None:
 def test_a_command_that_is_misspelt_is_answered_with_the_right_name() -> None:
     done = run("remembr", "x")
     assert done.returncode == 2 and "Did you mean remember" in done.stderr
+    assert "Did you mean blockers" in run("graph", "blokers").stderr
     assert "mean" not in run("zzzzzz").stderr
     assert "Did you mean recall" in json.loads(run("recal", "x", "--json").stdout)["error"]["message"]
 
