@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
+from heapq import heappop, heappush
 
 from mdmem.repo.files_merge import merge_file, sibling
 from mdmem.repo.git import Git
@@ -73,8 +74,11 @@ class _Work:
     merge_code: bool
     out: TreeMerge = field(default_factory=TreeMerge)
     pieces: dict[str, list[Item]] = field(default_factory=dict)
+    waiting: list[str] = field(default_factory=list)  # the paths of `pieces` as a heap
 
     def put(self, path: str, item: Item) -> None:
+        if path not in self.pieces:
+            heappush(self.waiting, path)
         self.pieces.setdefault(path, []).append(item)
 
 
@@ -211,10 +215,9 @@ def _joinable(work: _Work, added: dict[str, Item]) -> dict[str, str]:
 def _settled(work: _Work, one: str) -> dict[str, Item]:
     """Return the entry of each touched path: one content each, and no file where a folder must be."""
     final: dict[str, Item] = {}
-    while work.pieces:
-        path, items = sorted(work.pieces.items())[0]
-        del work.pieces[path]
-        items = sorted({item.oid: item for item in items}.values(), key=lambda item: item.oid)
+    while work.waiting:  # settling one path can put another version beside it, under a name of its own
+        path = heappop(work.waiting)
+        items = sorted({item.oid: item for item in work.pieces.pop(path)}.values(), key=lambda item: item.oid)
         kept = items[0]
         for item in items[1:]:
             kept = _content(work, path, None, kept, item)

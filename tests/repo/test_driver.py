@@ -231,3 +231,37 @@ def test_the_command_imports_nothing_from_the_work_tree(repo: Path, files: Files
     assert done.returncode == 0
     assert not (tmp_path / "PWNED").exists()
     assert find_conflicts((tmp_path / ".merge_file_A").read_bytes()) == []
+
+
+def test_a_command_that_hangs_or_cannot_start_does_not_work(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert driver_install.try_driver("sleep 30", timeout=0.2) is False
+    monkeypatch.setenv("PATH", "")
+    assert driver_install.try_driver(driver_command()) is False
+
+
+def test_a_merge_that_gives_what_is_there_writes_nothing(files: Files, tmp_path: Path) -> None:
+    both = merge(BASE, OURS, CLEAN).text
+    arguments = files(ours=both, theirs=OURS)
+    before = (tmp_path / ".merge_file_A").stat()
+    assert run_driver(arguments) == 0
+    after = (tmp_path / ".merge_file_A").stat()
+    assert (tmp_path / ".merge_file_A").read_bytes() == both and (before.st_ino, before.st_mtime_ns) == (
+        after.st_ino, after.st_mtime_ns,
+    )  # fmt: skip
+
+
+def test_attributes_that_cannot_be_replaced_stay_and_leave_nothing_behind(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = repo / ".git" / "info" / "attributes"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("*.txt text\n")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        install_driver(Git(repo))
+    assert path.read_text() == "*.txt text\n"
+    assert not list(path.parent.glob("attributes.*"))

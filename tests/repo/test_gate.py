@@ -65,3 +65,17 @@ def test_binary_files_pass_and_a_broken_scan_does_not(world: World) -> None:
     one, _ = world.pair()
     with pytest.raises(GateFailed):
         unpushed_findings(one.git, "0" * 40, [], scan)
+
+
+def test_what_cannot_be_looked_at_stops_the_push_by_name(world: World) -> None:
+    one, _ = world.pair()
+    one.save("b.md", "words\n")
+    oid = one.sh("rev-parse", "HEAD:b.md").strip()
+    for loose in (one.top / ".git" / "objects" / oid[:2]).glob("*"):
+        loose.unlink()
+    with pytest.raises(GateFailed, match="failed") as caught:
+        unpushed(one)
+    assert caught.value.why
+    with pytest.raises(GateFailed, match="failed") as caught:
+        unpushed_findings(one.git, "--all", [], scan)
+    assert "dash" in caught.value.why

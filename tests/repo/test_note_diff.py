@@ -49,3 +49,25 @@ def test_a_swap_of_two_names_is_two_moves(world: World) -> None:
         ("moved", "mem-b", "b.md", "a.md"),
         ("moved", "mem-a", "a.md", "b.md"),
     ]
+
+
+def test_a_note_that_may_not_be_seen_is_as_if_it_were_not_there(world: World) -> None:
+    one, _ = world.pair({"a.md": note("mem-a", scope="shared"), "b.md": note("mem-b", scope="agent:x")})
+    first = one.sh("rev-parse", "HEAD").strip()
+    one.write("a.md", note("mem-a", "new\n", scope="agent:x"))
+    one.write("b.md", note("mem-b", "new\n", scope="agent:x"))
+    one.write("c.md", note("mem-c", scope="agent:x"))
+    one.sync()
+    last = one.sh("rev-parse", "HEAD").strip()
+    found = diff_notes(one.git, first, last, see=lambda seen: seen.scope != "agent:x")
+    assert [(change.path, change.status) for change in found] == [("a.md", "removed")]
+
+
+def test_a_note_whose_id_became_another_new_one_is_the_file_it_was(world: World) -> None:
+    one, _ = world.pair({"a.md": note("mem-a", "one\n")})
+    first = one.sh("rev-parse", "HEAD").strip()
+    one.write("a.md", note("mem-z", "one\n"))
+    one.write("b.md", note("mem-b", "two\n"))
+    one.sync()
+    found = diff_notes(one.git, first, one.sh("rev-parse", "HEAD").strip())
+    assert [(c.path, c.status, c.id) for c in found] == [("a.md", "changed", "mem-z"), ("b.md", "added", "mem-b")]

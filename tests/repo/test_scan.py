@@ -91,3 +91,39 @@ def test_allowed_lines_and_binary_files_are_left_out() -> None:
     assert scan_bytes("a.md", f"{KEY} mdmem:allow-secret\n".encode()) == []
     assert scan_bytes("a.png", b"\x89PNG\0" + KEY.encode()) == []
     assert scan_bytes("a.md", b"\xff\xfe bad utf-8 " + KEY.encode()) == [Hit("a.md", 1, "aws-key")]
+
+
+def test_what_is_staged_beside_notes_and_what_is_not_here(repo: Path, sh: Sh, monkeypatch: pytest.MonkeyPatch) -> None:
+    (repo / "link.md").symlink_to(KEY)
+    write(repo, "b.md", f"{KEY}\n")
+    sh(repo, "add", "-A")
+    git = Git(repo)
+    assert [hit.path for hit in scan_staged(git)] == ["b.md"]  # where a link leads to is no text
+    assert scan_staged(git, lambda path: path == "a.md") == []
+    oid = sh(repo, "rev-parse", ":b.md").strip()
+    (repo / ".git" / "objects" / oid[:2] / oid[2:]).unlink()
+    with pytest.raises(MdmemError, match="could not run") as caught:
+        scan_staged(git)
+    assert "b.md is not here" in caught.value.why and "git fsck" in caught.value.hint
+
+
+def test_inside_a_hook_the_index_of_that_commit_counts_and_of_no_other_repository(
+    repo: Path, tmp_path: Path, sh: Sh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(repo, "b.md", f"{KEY}\n")
+    index = repo / ".git" / "next-index"
+    sh(repo, "add", "b.md", env={"GIT_INDEX_FILE": str(index)})
+    git = Git(repo)
+    assert scan_staged(git) == []
+    monkeypatch.chdir(repo)
+    for named in (str(index), ".git/next-index"):
+        monkeypatch.setenv("GIT_INDEX_FILE", named)
+        assert [hit.path for hit in scan_staged(git)] == ["b.md"]
+    other = tmp_path / "other"
+    other.mkdir()
+    sh(other, "init", "-q", env={"GIT_INDEX_FILE": ""})
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    assert scan_staged(git) == []
+    monkeypatch.delenv("GIT_DIR")
+    monkeypatch.setenv("GIT_INDEX_FILE", str(other / ".git" / "index"))
+    assert scan_staged(git) == []
