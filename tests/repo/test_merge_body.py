@@ -325,3 +325,15 @@ def test_large_bodies_merge_in_bounded_time() -> None:
     merge(wild, wild.replace(b"a", b"c"), wild.replace(b"b", b"d"))
     assert merged.text == ("top\n" + base + "end\n").encode()
     assert time.monotonic() - started < 30
+
+
+def test_versions_of_a_whole_file_that_each_side_dropped_are_gone_and_one_that_is_left_is_the_file() -> None:
+    texts = [Text(b"---\na: 'x'y'\n---\n%d\n" % number, True) for number in range(3)]
+
+    def section(*numbers: int) -> bytes:
+        return b"\n".join(build_section([(texts[number], Origin()) for number in numbers]).lines) + b"\n"
+
+    whole, one, two = section(0, 1, 2), section(0, 1), section(0, 2)
+    assert merge(whole, one, two).text == merge(whole, two, one).text == texts[0].data
+    assert merge(None, one, texts[0].data).text == one  # it holds that version already
+    assert merge(None, one, texts[2].data).text == whole

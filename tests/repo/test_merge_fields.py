@@ -377,3 +377,14 @@ def test_a_list_item_of_two_lines_that_looks_like_two_items_is_one() -> None:
     base = 'tags:\n  - "a\n    - b"\n  - c'
     merged = both(base, base + "\n  - d", base + "\n  - e")
     assert sorted(parse(merged.text).fields["tags"]) == ["a - b", "c", "d", "e"]
+
+
+def test_a_key_that_one_side_moved_to_the_top_takes_the_others_new_value_along() -> None:
+    base = "metadata:\n  x: 1\n  y: 1"
+    merged = both(base, "x: 1\nmetadata:\n  y: 1", "metadata:\n  x: 2\n  y: 1")
+    assert parse(merged.text).fields == {"x": "2", "metadata": {"y": "1"}} and merged.conflicts == []
+
+
+def test_metadata_that_is_a_text_is_a_field_like_any_other() -> None:
+    merged = both("metadata: word\na: 1", "metadata: word\na: 2", "metadata: other\na: 1")
+    assert parse(merged.text).fields == {"metadata": "other", "a": "2"}
