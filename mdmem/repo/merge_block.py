@@ -89,9 +89,7 @@ def read_block(opening: str, block: str, closing: Sequence[str]) -> Block:
     Raises BadBlock when it is not valid. A map written in braces is re-written one key a line.
     """
     node, _ = compose(block)
-    lines = block.split("\n")
-    if lines and not lines[-1]:
-        del lines[-1]
+    lines = block.split("\n")[:-1]  # each line has an end: the closing fence begins a line
     try:
         entries, tail = split_map(lines, node, 0, len(lines), 0)
     except Unsplit:
@@ -247,11 +245,11 @@ def _loose(line: str) -> bool:
     return not line.strip() or line.lstrip(" ").startswith("#")
 
 
-def raw_value(lines: Sequence[str], node: Node, name: str, stop: int) -> tuple[str, ...] | None:
-    """Return the raw text of one key's value in a map that ends before line `stop`: `: …`, then the lines after it."""
+def raw_value(lines: Sequence[str], node: Node, name: str, stop: int) -> tuple[str, ...]:
+    """Return the raw text of one key's value in a map that ends before line `stop`: `: …`, then the lines after it.
+
+    The map has the key."""
     place = node.find(name)
-    if place < 0:
-        return None
     key = node.keys[place]
     limit = node.keys[place + 1].line if place + 1 < len(node.keys) else stop
     end = _last(lines, key.line, node.items[place], limit, key.column)

@@ -258,6 +258,8 @@ def _target(top: Path, path: str) -> Path:
         place = place / part
         if place.is_symlink() or os.path.lexists(place / ".git"):
             raise GitFailed(f"{path} cannot be written", why=f"{part} is a link or another repository")
+        if place.is_file():
+            raise GitFailed(f"{path} cannot be written", why=f"{part} is a file of your own", hint=f"rename {part}, then again")
     place = place / parts[-1]
     if place.is_symlink():
         raise GitFailed(f"{path} cannot be written", why="a symbolic link stands there")

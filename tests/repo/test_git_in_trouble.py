@@ -14,7 +14,7 @@ import pytest
 from mdmem.errors import MdmemError
 from mdmem.repo import exchange
 from mdmem.repo.git import BlobReader, Git, GitFailed, GitTimeout, run_git
-from mdmem.repo.remotes import Upstream, check_branch, upstream_of
+from mdmem.repo.remotes import Upstream, check_branch, set_upstream, upstream_of
 
 from .conftest import Sh, World
 
@@ -197,6 +197,35 @@ def test_where_a_branch_goes_is_guessed_only_where_there_is_one_answer(
     sh(repo, "config", "branch.main.remote", "gone")
     found = upstream_of(Git(repo), "main")
     assert (found.remote if found else None) == chosen
+
+
+def test_a_remote_without_a_branch_of_its_own_gets_one_of_the_same_name(repo: Path, sh: Sh) -> None:
+    sh(repo, "remote", "add", "one", str(repo))
+    sh(repo, "remote", "add", "two", str(repo))
+    sh(repo, "config", "branch.main.remote", "two")
+    assert upstream_of(Git(repo), "main") == Upstream("two", "main", False)
+    (repo / ".git" / "config.lock").touch()
+    set_upstream(Git(repo), "main", Upstream("two", "main", False))  # next time
+    (repo / ".git" / "config.lock").unlink()
+    set_upstream(Git(repo), "main", Upstream("two", "main", False))
+    assert upstream_of(Git(repo), "main") == Upstream("two", "main", True)
+
+
+def test_what_git_left_running_with_its_pipes_is_not_waited_for(repo: Path, tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    started = time.monotonic()
+    with pytest.raises(GitTimeout):
+        Git(repo).run("-c", f"alias.leave=!setsid sh -c 'echo $$ >{pid}; exec sleep 60' & sleep 60", "leave", timeout=0.5)
+    assert time.monotonic() - started < 30
+    os.kill(read_pid(pid), signal.SIGKILL)  # it had left the group: it is not ours to end
+
+
+def test_any_number_of_objects_is_read(repo: Path) -> None:
+    with BlobReader(Git(repo)) as blobs:
+        assert list(blobs.many([])) == []
+        for count in (255, 256, 257, 600):
+            found = list(blobs.many(["HEAD:a.md", "HEAD:none"] * (count // 2) + ["HEAD:a.md"] * (count % 2)))
+            assert len(found) == count and found.count(None) == count // 2
 
 
 def test_a_setting_of_git_is_read(repo: Path, sh: Sh) -> None:

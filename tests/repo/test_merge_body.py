@@ -337,3 +337,15 @@ def test_versions_of_a_whole_file_that_each_side_dropped_are_gone_and_one_that_i
     assert merge(whole, one, two).text == merge(whole, two, one).text == texts[0].data
     assert merge(None, one, texts[0].data).text == one  # it holds that version already
     assert merge(None, one, texts[2].data).text == whole
+
+
+def test_a_text_that_uses_every_number_of_a_section_comes_back_whole() -> None:
+    full = b"\n".join([b"<!-- mdmem:conflict -->", *(b"<!-- mdmem:conflict #%d -->" % number for number in range(2, 100))])
+    section = build_section([(Text(full), Origin("a")), (Text(b"z"), Origin("b"))])
+    ((_, _, found),) = find_sections(section.lines)
+    assert {text.data for text, _ in found.versions} == {full, b"z"}
+
+
+def test_a_base_that_cannot_be_read_is_as_if_there_were_none() -> None:
+    bad, one, two = b"---\na: 'x'y'\n---\n\none\n", b"---\na: 1\n---\n\none\n", b"---\na: 1\nb: 2\n---\n\none\n"
+    assert merge(bad, one, two).text == merge(None, one, two).text == two

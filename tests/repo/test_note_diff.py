@@ -71,3 +71,14 @@ def test_a_note_whose_id_became_another_new_one_is_the_file_it_was(world: World)
     one.sync()
     found = diff_notes(one.git, first, one.sh("rev-parse", "HEAD").strip())
     assert [(c.path, c.status, c.id) for c in found] == [("a.md", "changed", "mem-z"), ("b.md", "added", "mem-b")]
+
+
+def test_a_text_that_moved_under_another_id_is_another_note(world: World) -> None:
+    text = "a long text that both of them share\n" * 10
+    one, _ = world.pair({"a.md": note("mem-a", text)})
+    first = one.sh("rev-parse", "HEAD").strip()
+    (one.top / "a.md").unlink()
+    one.write("b.md", note("mem-b", text))
+    one.sync()
+    found = diff_notes(one.git, first, one.sh("rev-parse", "HEAD").strip())
+    assert [(c.path, c.status, c.id) for c in found] == [("a.md", "removed", "mem-a"), ("b.md", "added", "mem-b")]

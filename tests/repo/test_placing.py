@@ -114,7 +114,7 @@ def incoming(world: World) -> tuple[Clone, Clone]:
     return one, two
 
 
-@pytest.mark.parametrize("way", ["link above", "repository above", "link", "pipe", "folder"])
+@pytest.mark.parametrize("way", ["link above", "repository above", "file above", "link", "pipe", "folder"])
 def test_what_stands_where_a_note_comes_is_named_and_never_written_through(
     world: World, tmp_path: Path, way: str
 ) -> None:
@@ -124,6 +124,8 @@ def test_what_stands_where_a_note_comes_is_named_and_never_written_through(
     (outside / "new.md").write_text("not ours")
     if way == "link above":
         (two.top / "x").symlink_to(outside)
+    elif way == "file above":
+        (two.top / "x").write_text("a file of my own")
     else:
         (two.top / "x").mkdir()
     if way == "repository above":
@@ -138,7 +140,7 @@ def test_what_stands_where_a_note_comes_is_named_and_never_written_through(
     assert result.state == "refused" and result.hint
     above, no_file = "x is a link or another repository", "something that is no file stands there"
     said = {"link above": above, "repository above": above, "link": "a symbolic link stands there"}
-    said |= {"pipe": no_file, "folder": no_file}
+    said |= {"pipe": no_file, "folder": no_file, "file above": "x is a file of your own"}
     assert said[way] in result.reason
     assert (outside / "new.md").read_text() == "not ours" and list(outside.iterdir()) == [outside / "new.md"]
     again = two.sync()  # still in the way: what had come is committed, and the reason is given again
@@ -200,6 +202,22 @@ def test_a_note_that_is_edited_twice_while_files_come_in_is_told_of_once(world: 
     ]
     meet(one, two)
     assert two.read("a.md") == note("mem-a", "ONE\n\nTWO\n\nthree\n")
+
+
+def test_a_note_that_is_edited_before_it_goes_is_kept_and_asked_about(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = incoming(world)
+    original = placing.write_journal
+
+    def edited(*args: object, **kwargs: object) -> None:
+        two.write("gone.md", note("mem-g", "kept after all\n"))
+        original(*args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(placing, "write_journal", edited)
+    assert two.sync().state == "merged"
+    monkeypatch.undo()
+    assert [found.kind for found in find_conflicts((two.top / "gone.md").read_bytes())] == ["deleted"]
+    meet(one, two)
+    assert "kept after all" in one.read("gone.md")
 
 
 def test_a_journal_of_work_that_is_done_and_one_that_is_none_only_go(world: World) -> None:

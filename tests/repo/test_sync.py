@@ -466,3 +466,44 @@ def test_an_editor_that_saves_while_sync_waits_for_the_disk_loses_nothing(
     two.sync()
     meet(one, two)
     assert "ONE" in one.read("a.md") and "typed meanwhile" in one.read("a.md")
+
+
+def test_a_file_that_is_no_note_and_was_deleted_here_and_changed_there_stays(world: World) -> None:
+    one, two = world.pair({"a.md": note("mem-a"), "list.txt": "1\n"})
+    one.sh("add", "list.txt")
+    one.sh("commit", "-qm", "list", check=False)
+    one.sync()
+    two.sync()
+    one.sh("rm", "-q", "list.txt")
+    one.sh("commit", "-qm", "no list")
+    two.write("list.txt", "2\n")
+    two.sh("commit", "-qam", "longer")
+    one.sync()
+    result = two.sync()
+    assert result.state == "merged" and "list.txt was deleted on one side and changed on the other: it stays" in result.notices
+    meet(one, two)
+    assert one.read("list.txt") == "2\n"
+
+
+def test_two_notes_that_each_side_gave_one_name_are_joined_there(world: World) -> None:
+    one, two = world.pair({"a.md": note("mem-a", "about a\n"), "b.md": note("mem-b", "about b\n")})
+    for clone, name in ((one, "a.md"), (two, "b.md")):
+        (clone.top / name).rename(clone.top / "c.md")
+    one.sync()
+    assert two.sync().state in ("merged", "conflict")
+    meet(one, two)
+    text = one.read("c.md")
+    assert "about a" in text and "about b" in text and {"a.md", "b.md"} & set(one.files()) == set()
+    assert "mem-a" in text and "mem-b" in text
+
+
+def test_a_generated_block_that_both_sides_changed_is_named_to_be_made_anew(world: World) -> None:
+    block = "<!-- mdmem:begin index -->\n{}<!-- mdmem:end index -->\n"
+    one, two = world.pair({"a.md": note("mem-a", block.format("- x\n"))})
+    one.save("a.md", note("mem-a", block.format("- x\n- one\n")))
+    two.save("a.md", note("mem-a", block.format("- x\n- two\n")))
+    one.sync()
+    result = two.sync()
+    assert (result.state, result.regenerate) == ("merged", ["a.md"])
+    meet(one, two)
+    assert "- one" in one.read("a.md") and "- two" in one.read("a.md")
