@@ -167,7 +167,7 @@ def find_note(store: Store, record: SessionRecord) -> str | None:
 
 def body(record: SessionRecord) -> str:
     """Return the text of a session's note, parts without content left out."""
-    prompts = telling(record.prompts)
+    prompts = record.prompts
     if len(prompts) > PROMPTS:
         prompts = [*prompts[: PROMPTS // 2], *prompts[-(PROMPTS - PROMPTS // 2) :]]
     outcome = (record.summary or (telling(record.said)[-1] if record.said else "")).strip()
@@ -300,7 +300,7 @@ def keep(store: Store, record: SessionRecord, dry_run: bool = False) -> tuple[st
         return "", "created"
     identity = note_id(record)
     path = names.session_path(identity, record.started)
-    title = record.title or first_words(telling(record.prompts)[0])
+    title = record.title or first_words(record.prompts[0])
     fields: dict[str, Any] = {
         "id": identity,
         "kind": "session",

@@ -239,8 +239,16 @@ class Model:
 
     def opinion(self, prompt: str) -> str:
         identity = prompt.partition("id ")[2].partition(":")[0]
-        word = {"good": "replaces", "wrong ids": "replaces", "injection": "same"}.get(self.manner, "unrelated")
+        words = {"good": well(prompt), "wrong ids": "replaces", "injection": "same", "takes everything": "replaces"}
+        word = words.get(self.manner, "unrelated")
         return json.dumps({"note": "mem-000000000000" if self.manner == "wrong ids" else identity, "answer": word})
+
+
+def well(prompt: str) -> str:
+    """What a good model says of a pair: a repeat of what was said is the same, another value replaces the first one."""
+    said = [line.removeprefix("> ") for line in prompt.splitlines() if line.startswith("> ")]
+    repeats = {one.removeprefix("=") for _, _, statements in FACTS for one in statements if one.startswith("=")}
+    return "same" if any(line in repeats for line in said) else "replaces"
 
 
 MANNERS = ["good", "invalid JSON", "wrong ids", "injection", "invention", "takes everything", "refusal", "429", "time-out"]
