@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -97,20 +98,59 @@ def _descends(store: Store, earlier: str, rev: str) -> bool | None:
 def store_of(url: str, tell: Tell | None = None) -> Store:
     """Return the store in a folder, or a clone of a URL that is kept for pushing and brought up to its remote.
 
-    Raises NotFound, GitFailed, MdmemError."""
+    A kept clone is nobody's work: one that is damaged, or not behind its remote, is made anew. Raises NotFound, GitFailed,
+    MdmemError."""
     if os.path.isdir(url):
         return Store.open(url)
-    from mdmem.memory.syncing import clone_store
+    folder = data_home() / "shared" / key_of(url)
+    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with FileLock(folder.with_name(folder.name + ".lock"), FILL):
+        if not os.path.lexists(folder):
+            _cloned(url, folder)
+            return Store.open(folder)
+        try:
+            return _brought_up(url, folder)
+        except (MdmemError, OSError) as error:
+            _again(url, folder, error)
+            return Store.open(folder)
+
+
+def _brought_up(url: str, folder: Path) -> Store:
+    """Bring a kept clone up to its remote and open it. Raises MdmemError, OSError."""
     from mdmem.repo.git import Git
 
-    folder = data_home() / "shared" / key_of(url)
-    if not folder.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        clone_store(url, folder, Path.cwd(), FILL)
+    git = Git(folder)
+    git.run("fetch", "--quiet", "--no-tags", "origin", network=True, timeout=FILL)
+    done = git.run("merge", "--ff-only", "--quiet", "@{upstream}", check=False)
+    if done.code:
+        raise MdmemError(f"the kept clone of {url} is not behind its remote", why=done.err.strip(), hint=f"delete {folder}")
+    if changed := git.run("status", "--porcelain", "-z", "--untracked-files=no", read=True).fields():
+        raise MdmemError(f"the kept clone of {url} was changed", why=", ".join(changed[:3]), hint=f"delete {folder}")
+    store = Store.open(folder, need="write")
+    git.run("fsck", "--connectivity-only", "--no-dangling", "--no-progress", read=True, timeout=FILL)
+    return store
+
+
+def _again(url: str, folder: Path, error: Exception) -> None:
+    """Put a fresh clone in the place of a kept one. Raises `error` when the remote cannot be cloned: nothing changed then."""
+    fresh = folder.with_name(folder.name + ".new")
+    _remove(fresh)
+    try:
+        _cloned(url, fresh)
+    except (MdmemError, OSError):
+        raise error from None
+    _remove(folder)
+    os.rename(fresh, folder)
+
+
+def _cloned(url: str, folder: Path) -> None:
+    from mdmem.memory.syncing import clone_store
+
+    clone_store(url, folder, Path.cwd(), FILL)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
     else:
-        git = Git(folder)
-        git.run("fetch", "--quiet", "--no-tags", "origin", network=True, timeout=FILL)
-        done = git.run("merge", "--ff-only", "--quiet", "@{upstream}", check=False)
-        if done.code:
-            raise MdmemError(f"the kept clone of {url} is not behind its remote", why=done.err.strip(), hint=f"delete {folder}")
-    return Store.open(folder)
+        path.unlink(missing_ok=True)

@@ -50,13 +50,28 @@ def hold() -> int | None:
     """Return a descriptor that holds the lock, None when a warm process has it. Raises NoAddress or OSError."""
     import fcntl
 
-    descriptor = os.open(lock_path(), os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    path, flags = lock_path(), os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except OSError:
+        clear(path)
+        descriptor = os.open(path, flags, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(descriptor)
         return None
     return descriptor
+
+
+def clear(path: str) -> None:
+    """Remove what stands at a path of ours and is no file: a link, a folder. It would keep the warm process away for ever."""
+    if os.path.islink(path):
+        os.unlink(path)
+    elif os.path.isdir(path):
+        from shutil import rmtree
+
+        rmtree(path)
 
 
 def _data() -> str:

@@ -50,6 +50,7 @@ class Server:
     def run(self) -> None:
         """Serve until idle, told to stop, outdated, or the socket is no longer ours. The caller holds the lock."""
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        address.clear(self.path)
         try:
             os.unlink(self.path)
         except FileNotFoundError:

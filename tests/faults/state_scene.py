@@ -10,6 +10,9 @@ import json
 import os
 import re
 import shutil
+import signal
+import socket
+import stat
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -26,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NOW = datetime(2026, 11, 30, 9, tzinfo=timezone.utc)
 
 REBUILT, TOLD, FORGOTTEN, MEMORY = "rebuilt", "told", "forgotten", "memory"
-# (pattern of the path below .git/mdmem or the data folder, what its damage may cost, what it holds)
+# (pattern of the path below .git/mdmem, the data folder or the runtime folder, what its damage may cost, what it holds)
 #   rebuilt    nothing: it is made anew
 #   told       a command refuses with a clear error, and one command puts it right
 #   forgotten  what this device noted for itself (a rating, what a session saw), never a memory
@@ -58,6 +61,8 @@ KINDS: tuple[tuple[str, str, str], ...] = (
     (r"data/(learn|gate)/.*", REBUILT, "what was measured of the model"),
     (r"data/log/.*", FORGOTTEN, "logs"),
     (r"data/local/[^/]+/\..*", REBUILT, "a lock"),
+    (r"(run|data/run)/[0-9a-f]{8}\.(sock|lock)", REBUILT, "the warm process' socket and lock"),
+    (r"data/shared/[0-9a-f]+(/.*|\.lock(\.queue)?)", REBUILT, "a clone that is kept for pushing to a shared index"),
     (r"data/local/.*\.md", MEMORY, "notes of this device alone"),
 )
 
@@ -83,6 +88,10 @@ class Machine:
     @property
     def data(self) -> Path:
         return self.world / "home" / ".local" / "share" / "mdmem"
+
+    @property
+    def runtime(self) -> Path:
+        return self.world / "home" / "run" / "mdmem"
 
     def environ(self) -> dict[str, str]:
         home = self.world / "home"
@@ -122,12 +131,12 @@ class Machine:
         return at(self.store).trusted
 
     def keep(self) -> None:
-        shutil.copytree(self.world, self.root / "kept", symlinks=True)
+        shutil.copytree(self.world, self.root / "kept", symlinks=True, copy_function=copied)
 
     def reset(self) -> None:
         subprocess.run(["chmod", "-R", "u+rwX", str(self.world)], check=False)
         shutil.rmtree(self.world)
-        shutil.copytree(self.root / "kept", self.world, symlinks=True)
+        shutil.copytree(self.root / "kept", self.world, symlinks=True, copy_function=copied)
 
     def notes(self) -> dict[str, bytes]:
         """Return {path: bytes} of every note, those of this device alone included."""
@@ -139,13 +148,27 @@ class Machine:
         return found
 
     def state(self) -> dict[str, Path]:
-        """Return {name: file} of all local state; the name starts with the place: `git/` or `data/`."""
+        """Return {name: file} of all local state; the name starts with the place: `git/`, `data/` or `run/`."""
         found = {}
-        for place, top in (("git", self.git_state), ("data", self.data)):
+        for place, top in (("git", self.git_state), ("data", self.data), ("run", self.runtime)):
             for path in sorted(top.rglob("*")):
                 if not path.is_dir():
                     found[f"{place}/{path.relative_to(top).as_posix()}"] = path
         return found
+
+
+def copied(source: str, target: str) -> str:
+    """Copy a file; a socket is made anew, as a killed process leaves one."""
+    if stat.S_ISSOCK(os.lstat(source).st_mode):
+        with socket.socket(socket.AF_UNIX) as made:
+            here = os.getcwd()
+            os.chdir(os.path.dirname(target))  # an address has 108 bytes
+            try:
+                made.bind(os.path.basename(target))
+            finally:
+                os.chdir(here)
+        return target
+    return str(shutil.copy2(source, target))
 
 
 def kind_of(name: str) -> str:
@@ -188,6 +211,7 @@ def build(root: Path, patch: pytest.MonkeyPatch) -> Machine:
     (theirs / "likes-tea.md").write_text("---\nname: likes tea\ntype: user\n---\nThe user likes tea.\n")
     assert machine.run("sync-memories", str(machine.store)) in (0, 1)
     ledger(machine)
+    killed_warm_process()
     for event in ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop"):
         done = machine.hook(event)
         assert done.returncode == 0, done.stderr
@@ -200,6 +224,21 @@ def build(root: Path, patch: pytest.MonkeyPatch) -> Machine:
     (machine.git_state / "queue.jsonl").write_text("")
     machine.keep()
     return machine
+
+
+def killed_warm_process() -> None:
+    """Start the warm process and kill it: what it leaves is its socket and its lock."""
+    from mdmem.warm import address, client, starting
+    from tests.hooks.host import wait_until
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(client, "GREETING", 2.0)
+        assert starting.start()
+        wait_until(lambda: client.ask({"op": "status"}) is not None, 30)
+        status = client.ask({"op": "status"})
+    assert status is not None
+    os.kill(int(status["pid"]), signal.SIGKILL)
+    assert os.path.exists(address.socket_path())
 
 
 def ledger(machine: Machine) -> None:
