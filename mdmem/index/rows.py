@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mdmem.clock import read_stamp, stamp
@@ -18,8 +18,10 @@ from mdmem.notes.note import Note
 
 # Titles and headings stand in every window of a note: a line of a megabyte must not be copied a thousand times.
 _LABEL = 400
+# Characters that are indexed of a file whose block is bad.
+_BAD_TEXT = 256 << 10
 _DATES = ("due", "expires", "valid_from", "valid_until")
-_TEXTS = ("category", "summary", "scope", "agent", "device", "session", "status", "priority", "tier", "fact_key")
+_TEXTS = ("category", "summary", "agent", "device", "session", "status", "priority", "tier", "fact_key")
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ def text_hash(text: str) -> str:
 def row_of(note: Note, path: str, kind: str | None = None, types: Mapping[str, str] | None = None) -> NoteRow:
     """Return the row of a note. `path` is how it is shown; `kind` and `types` (path prefix → type) are those of a folder
     outside the store, used where the note itself says nothing."""
+    note = _bounded(note)
     given_kind = note.text("kind")
     columns: dict[str, Any] = {name: note.text(name) for name in _TEXTS}
     columns.update(
@@ -72,6 +75,7 @@ def row_of(note: Note, path: str, kind: str | None = None, types: Mapping[str, s
         kind=note.kind if kind is None or given_kind else kind,
         type=note.type or _mapped(note.path, types or {}) or None,
         title=note.title[:_LABEL],
+        scope=note.scope,
         pinned=int(note.pinned),
         importance=note.importance,
         initiative=next(iter(note.words("initiative")), None),
@@ -94,6 +98,14 @@ def row_of(note: Note, path: str, kind: str | None = None, types: Mapping[str, s
         windows=windows_of(note),
         problems=[(p.code, p.message, p.line) for p in [*problems, *note.doc.warnings]],
     )
+
+
+def _bounded(note: Note) -> Note:
+    """Return a note whose block is bad with the beginning of its text alone: it is no text that anybody wrote to be found."""
+    problem, body = note.doc.problem, note.doc.body
+    if problem is None or problem.code != "bad" or len(body) <= _BAD_TEXT:
+        return note
+    return Note(note.path, note.data, replace(note.doc, body=body[:_BAD_TEXT]))
 
 
 def blob_id(data: bytes) -> str:

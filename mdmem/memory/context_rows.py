@@ -171,11 +171,12 @@ def _row(root: str, path: str) -> Row | None:
     row: Row = {
         name: note.text(name) or None
         for name in (
-            "id", "summary", "scope", "agent", "device", "session", "status", "priority", "tier", "due", "expires", "created",
+            "id", "summary", "agent", "device", "session", "status", "priority", "tier", "due", "expires", "created",
             "updated",
         )
     }  # fmt: skip
     row |= {"rowid": None, "path": note.path, "kind": note.kind, "type": note.type, "title": note.title, "folder": ""}
+    row["scope"] = note.scope or None
     row |= {"pinned": int(note.pinned), "importance": note.importance, "initiative": next(iter(note.words("initiative")), None)}
     row |= {"fields": json.dumps(fields), "text": note.body}
     row["updated"] = row["updated"] or "9999"

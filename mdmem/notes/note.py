@@ -6,6 +6,7 @@ does not know, then under the names that Claude Code itself uses.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,11 +14,15 @@ from mdmem.clock import read_stamp
 from mdmem.notes import fences, schema
 from mdmem.notes.frontmatter import Document, parse
 from mdmem.notes.markdown import first_heading
-from mdmem.notes.values import BadBlock, Value
+from mdmem.notes.values import MAX_BLOCK, BadBlock, Value
 
 # Our name of a field → the name that Claude Code's own memory uses.
 _CLAUDE_NAMES = {"title": "name", "summary": "description", "updated": "modified", "session": "originSessionId"}
 _NOTHING = ("", "~", "null")
+# The scope of a note whose own cannot be told; it fits no pattern but `*`.
+UNREADABLE = "unreadable"
+_SCOPES = re.compile(r"""(?:^[ \t"'{]*|[{,][ \t]*["']?)scope["']?\s*:[ \t]*["']?([^\s"',}#]+)""", re.I | re.M)
+_CLOSING = re.compile(r"^---[ \t]*$", re.MULTILINE)
 
 
 @dataclass
@@ -132,9 +137,23 @@ class Note:
     def category(self) -> str:
         return self.text("category")
 
-    @property
+    @cached_property
     def scope(self) -> str:
-        return self.text("scope")
+        """Whom it is for. Where the block cannot be read (an editor has saved half of it, say): what it seems to say, and
+        UNREADABLE where that is no one scope or may have been cut off, so that nobody reads what was meant for another."""
+        value = self.get("scope")
+        if isinstance(value, str):
+            return self.text("scope")
+        if value is not None:
+            return UNREADABLE
+        late = any(warning.code == "late_block" for warning in self.doc.warnings)
+        if self.doc.has_block or (self.doc.problem is None and not late):
+            return ""
+        said = {found[1] for found in _SCOPES.finditer(self.doc.body[:MAX_BLOCK])}
+        if len(said) == 1 and min(said)[0] not in "[{&*!|>":
+            return str(said.pop())
+        never_closed = self.doc.body.startswith("---") and _CLOSING.search(self.doc.body, 4) is None
+        return UNREADABLE if said or never_closed else ""
 
     @property
     def agent(self) -> str:

@@ -53,10 +53,11 @@ def test_h22_a_mistyped_hook_line_never_blocks_a_prompt(project: Path) -> None:
     quiet(run_hook("", b"", cwd=project, argv=module, env={"PYTHONPATH": str(top)}))
 
 
-def test_h4_inside_another_hooks_work_nothing_is_captured(project: Path, store: Path) -> None:
-    quiet(run_hook("Stop", sample("Stop", project), cwd=project, env={"MDMEM_HOOK": "1"}))
+@pytest.mark.parametrize("argv", [None, [sys.executable, "-m", "mdmem", "hook", "Stop"]])
+def test_h4_inside_another_hooks_work_nothing_is_captured(project: Path, store: Path, argv: list[str] | None) -> None:
+    quiet(run_hook("Stop", sample("Stop", project), cwd=project, argv=argv, env={"MDMEM_HOOK": "1"}))
     assert spooled(store) == []
-    quiet(run_hook("Stop", sample("Stop", project), cwd=project))
+    quiet(run_hook("Stop", sample("Stop", project), cwd=project, argv=argv))
     assert [r["k"] for r in spooled(store)] == ["said"]
 
 
@@ -200,3 +201,26 @@ def test_quiet_events_import_neither_json_nor_re(project: Path, store: Path) -> 
     done = subprocess.run(argv, input=data, capture_output=True, check=True, cwd=project)
     # runpy itself brings some of them in; what the event adds is none of the others.
     assert not {b"'json'", b"'socket'", b"'subprocess'", b"'site'"} & set(done.stderr.strip(b"[]\n").split(b", "))
+
+
+LOUD = """
+import sys, types
+from mdmem.hooks import entry
+loud = types.ModuleType("loud")
+exec('''
+import os, subprocess
+def handler(payload):
+    print("noise", flush=True)
+    os.write(1, b"noise")
+    subprocess.run(["echo", "noise"])
+    return {"answer": 1}
+''', loud.__dict__)
+sys.modules["loud"] = loud
+entry.HANDLERS["Stop"] = "loud:handler"
+sys.exit(entry.run_hook(["Stop"]))
+"""
+
+
+def test_h6_what_a_library_prints_is_not_in_the_answer(project: Path) -> None:
+    done = run_hook("Stop", sample("Stop", project), cwd=project, argv=[sys.executable, "-c", LOUD])
+    assert done.code == 0 and json.loads(done.out) == {"answer": 1}

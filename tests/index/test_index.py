@@ -13,6 +13,8 @@ import pytest
 from notes_at_hand import FakeEmbedder, found, write
 
 from mdmem.errors import Ambiguous, NotFound
+from mdmem.index.rows import row_of
+from mdmem.notes.note import load
 from mdmem.store import Store
 
 Opened = Callable[[], Store]
@@ -439,3 +441,12 @@ def test_what_is_embedded_says_what_it_is_about_once() -> None:
     assert embed_text("We use port 80", "", "We use port 80. It is open.") == "We use port 80. It is open."
     assert embed_text("We use the port that is…", "", "We use the port that is open.") == "We use the port that is open."
     assert embed_text("2026-05-04", "", "It is 80.") == "It is 80."
+
+
+def test_of_a_file_whose_block_is_bad_a_part_is_indexed() -> None:
+    bad = b"---\n" + b"".join(b"key%d: [a, b\n" % number for number in range(100_000)) + b"---\nbody\n"
+    row = row_of(load("memories/a.md", bad), "memories/a.md")
+    assert sum(len(window.text) for window in row.windows) < 600_000 and "key5: [a, b" in row.windows[0].text
+    whole = bad.replace(b"---\n", b"***\n", 1)  # plain text of that size is indexed whole
+    assert "body" in row_of(load("memories/a.md", whole), "memories/a.md").windows[-1].text
+    assert row.columns["sha"] != row_of(load("memories/a.md", bad + b"x"), "memories/a.md").columns["sha"]

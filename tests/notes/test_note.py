@@ -8,7 +8,7 @@ from mdmem.errors import BadNote
 from mdmem.notes import schema
 from mdmem.notes.frontmatter import parse, reform
 from mdmem.notes.markdown import first_heading, inline_tags
-from mdmem.notes.note import Note, load
+from mdmem.notes.note import UNREADABLE, Note, load
 
 
 def note(block: str, body: str = "", path: str = "memories/a.md") -> Note:
@@ -191,3 +191,29 @@ def test_every_field_is_seen_wherever_it_stands() -> None:
 def test_a_heading_without_words_is_no_title_and_a_code_span_may_hold_ticks() -> None:
     assert first_heading("# \n#  ##\ntext\n## Real ##\n") == "Real"
     assert inline_tags("`` `#no` `` #yes ```#open #too") == ["yes", "too"]
+
+
+@pytest.mark.parametrize(
+    ("text", "scope"),
+    [
+        ("---\ntitle: a\nscope: user:ann\ntags: [a\n---\nbody\n", "user:ann"),  # bad YAML below
+        ("---\ntitle: a: b\nscope: 'agent:bot' # mine\n---\nbody\n", "agent:bot"),
+        ("---\ntitle: a: b\nmetadata:\n  scope: local\n---\nbody\n", "local"),
+        ('---\n{title: "a, "scope": "user:ann"}\n---\nbody\n', "user:ann"),
+        ("---\ntitle: a\nscope: user:ann\nbody", "user:ann"),  # never closed: an editor was killed
+        ("---\ntitle: a\nsco", UNREADABLE),  # cut before it was said
+        ("---\n<<<<<<< a\nscope: shared\n=======\nscope: user:ann\n>>>>>>> b\n---\n", UNREADABLE),  # both sides
+        ("---\nscope: [user:ann, user:bob]\n---\nbody\n", UNREADABLE),  # no text
+        ("---\nscope: {user: ann}\n---\nbody\n", UNREADABLE),
+        ("\n\n---\nscope: user:ann\n---\nbody\n", "user:ann"),  # a block that does not stand on line 1
+        ("---\ntitle: a: b\n---\nbody\n", ""),  # whole, and it says nothing of a scope
+        ("---\nscope:\n---\nbody\n", ""),
+        ("no block; the scope: of this is plain\n", ""),
+        ("\0 no block; the scope: of this is plain\n", ""),
+        ("---\nscope: project:x\n---\nthe scope: is here\n", "project:x"),
+    ],
+)
+def test_a_scope_that_cannot_be_read_is_not_taken_for_shared(text: str, scope: str) -> None:
+    assert load("memories/a.md", text.encode()).scope == scope
+    if scope and "\n\n---" not in text:
+        assert load("memories/a.md", text.encode("utf-16")).scope in (scope, UNREADABLE)
