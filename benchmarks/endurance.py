@@ -76,8 +76,11 @@ def agent(number: int, top: Path, commits: int, hooks: int, seconds: float) -> i
         out = io.StringIO()
         with redirect_stdout(out), redirect_stderr(io.StringIO()):
             code = run(["-C", str(top), *words, "--json"])
-        codes[f"{words[0]} {code}"] = codes.get(f"{words[0]} {code}", 0) + 1
         answer = json.loads(out.getvalue())
+        what = f"{words[0]} {code}"
+        codes[what] = codes.get(what, 0) + 1
+        if code:
+            print(json.dumps({"odd": what, "words": words, "error": answer.get("error", answer.get("state"))}), flush=True)
         return answer if isinstance(answer, dict) else {}
 
     done = 0
@@ -260,8 +263,12 @@ def verdict(found: dict[str, Any]) -> list[str]:
             wrong.append(f"agent {number}: memory grew from {first['rss'] >> 20} to {last['rss'] >> 20} MB")
         if max(row["fds"] for row in seen) > MOST_OPEN:
             wrong.append(f"agent {number}: {max(row['fds'] for row in seen)} descriptors")
+        told = {row["odd"]: row for row in rows if "odd" in row}
         odd = [name for name in rows[-1]["codes"] if name.rsplit(" ", 1)[1] not in ("0", "4")]
-        wrong += [f"agent {number}: {name}, {rows[-1]['codes'][name]} times" for name in odd if not name.endswith(" 5")]
+        for name in odd:
+            if not name.endswith(" 5"):
+                first = f"{told[name]['words']} {told[name]['error']}"
+                wrong.append(f"agent {number}: {name}, {rows[-1]['codes'][name]} times: {first}")
     warm = found["warm"]
     if len(warm) > 3 and warm[-1]["rss"] > warm[len(warm) // 3]["rss"] * 1.25 + (16 << 20):
         wrong.append(f"the warm process grew from {warm[len(warm) // 3]['rss'] >> 20} to {warm[-1]['rss'] >> 20} MB")

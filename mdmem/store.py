@@ -138,6 +138,10 @@ class Store:
 
         return Index(self)
 
+    def use_index(self, other: Store) -> None:
+        """Use the index of the same store opened for another agent, in the place of one of its own."""
+        self.__dict__["index"] = other.index
+
     def close(self) -> None:
         """Give back what the index holds open; used again, it opens again."""
         index = self.__dict__.get("index")

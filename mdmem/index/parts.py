@@ -50,6 +50,8 @@ class Parts:
         self._catalog: Catalog | None = None
         self._text: TextEngine | None = None
         self._fresh = False
+        # Another process was writing at the last refresh, so that the newest files may be missing.
+        self.behind = False
         self._view: View | None = None
 
     # -- one by one
@@ -186,7 +188,7 @@ class Parts:
 
         with self.mutex:
             out = self.mended(work)
-            self._fresh = True
+            self._fresh, self.behind = True, out.busy
             out.notices = [*self.take_notices(), *out.notices]
             return out
 

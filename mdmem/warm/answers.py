@@ -36,6 +36,9 @@ class Held:
         self.lock = threading.Lock()
         self.inode = inode_of(str(store.root))
         self.settings = settings_stamp(store)
+        # Stores for which all of this is the same have the same index: who asks does not matter to it.
+        chosen = {name: store.config.get(name) for name in DEFAULTS if name not in ("agent", "device")}
+        self.settled = (str(store.root), self.inode, self.settings, json.dumps(chosen, sort_keys=True, default=str))
         self.used = time.monotonic()
         self.looked = 0.0
         self.looking = False
@@ -110,20 +113,32 @@ class Answers:
         with self.lock:
             held = self.held.get(key)
             if held is not None and (held.inode != inode_of(root) or held.settings != settings_stamp(held.store)):
-                self.held.pop(key).store.close()
+                self._drop(key)
                 held = None
             if held is None:
                 store = Store.open(root, need="write", cwd=Path(cwd), options=options)
                 if os.path.realpath(store.root) != os.path.realpath(root):
                     raise Refused(f"no store at {root}")
                 # A request never rebuilds; the look afterwards does.
+                held = Held(store)
+                same = next((other for other in self.held.values() if other.settled == held.settled), None)
+                if same is not None:
+                    # Agents of one store use one index: ten of them would hold its words and vectors ten times.
+                    store.use_index(same.store)
+                    held.lock = same.lock
                 store.index.rebuilds = False
-                held = self.held[key] = Held(store)
+                self.held[key] = held
                 model = self.models.get(_model_key(store))
                 if model is not None:
                     store.index.dense.use(model)
             held.used = time.monotonic()
             return held
+
+    def _drop(self, key: str) -> None:
+        """Let go of a store; its index is closed when no other agent uses it."""
+        gone = self.held.pop(key)
+        if all(held.store.index is not gone.store.index for held in self.held.values()):
+            gone.store.close()
 
     def _share(self, held: Held) -> None:
         key = _model_key(held.store)
@@ -215,7 +230,7 @@ class Answers:
         with self.lock:
             for key, held in list(self.held.items()):
                 if now - held.used > UNUSED or held.inode != inode_of(str(held.store.root)):
-                    self.held.pop(key).store.close()
+                    self._drop(key)
 
 
 def _model_key(store: Store) -> str:

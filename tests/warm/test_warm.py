@@ -292,3 +292,28 @@ def test_a_prompt_is_answered_from_the_users_other_stores_too(tmp_path: Path) ->
     for quiet in ({"prompt": "thanks a lot"}, {"inject": False}):
         assert set(Answers().answer({**request, **quiet})) == {"kept"}
     assert Answers().answer({**request, "source": "system"}) == {"kept": ""}
+
+
+def test_agents_of_one_store_share_its_index_and_not_what_they_may_read(tmp_path: Path) -> None:
+    from mdmem.config import user_file
+    from mdmem.warm.answers import Answers
+
+    user_file().parent.mkdir(parents=True, exist_ok=True)
+    user_file().write_text('[agents.bot]\nscopes = ["shared"]\n')
+    store = make_store(tmp_path / "store")
+    add_note(store, "memories/pg.md", "Billing runs on PostgreSQL 16.", type="decision", title="Billing", scope="project:x")
+    index(store)
+    answers = Answers()
+    request = {"op": "prompt", "root": str(store), "prompt": "which PostgreSQL does billing run on?", "scope": "project:x"}
+    answers.answer({**request, "agent": "rival-0"})
+    before = len(os.listdir("/proc/self/fd"))
+    for number in range(10):
+        assert "PostgreSQL 16" in answers.answer({**request, "agent": f"rival-{number}"})["text"]
+        assert "PostgreSQL 16" not in str(answers.answer({**request, "agent": "bot"}).get("text", ""))
+    assert len(answers.held) == 11 and len({id(held.store.index) for held in answers.held.values()}) == 1
+    assert len(os.listdir("/proc/self/fd")) <= before + 2
+    with user_file().open("a") as stream:
+        stream.write('[agents.rival-0]\nscopes = ["shared"]\n')
+    assert "PostgreSQL 16" not in str(answers.answer({**request, "agent": "rival-0"}).get("text", ""))
+    assert "PostgreSQL 16" in answers.answer({**request, "agent": "rival-1"})["text"]
+    assert len({id(held.store.index) for held in answers.held.values()}) == 2  # those that know the new settings, the others
