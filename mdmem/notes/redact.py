@@ -10,6 +10,7 @@ from bisect import bisect_left
 
 from mdmem.notes.secret_assign import find_keywords
 from mdmem.notes.secret_chinese import find_chinese
+from mdmem.notes.secret_foreign import find_foreign
 from mdmem.notes.secret_headers import find_headers, find_options
 from mdmem.notes.secret_markup import find_blocks, find_private, find_urls
 from mdmem.notes.secret_random import find_hashes, find_phrases, find_random
@@ -103,6 +104,7 @@ def spans(text: str) -> list[Span]:
         *find_options(text, low),
         *find_keywords(text, low, keylike),
         *find_chinese(text),
+        *find_foreign(text, low),
         *find_hashes(text, keylike),
         *find_phrases(text, low),
     ]

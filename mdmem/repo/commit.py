@@ -18,6 +18,7 @@ from typing import TypeVar
 from mdmem.clock import SystemClock
 from mdmem.errors import Locked, MdmemError
 from mdmem.locks import FileLock
+from mdmem.repo import filters
 from mdmem.repo.git import Git, GitFailed
 from mdmem.repo.state import LOCKED
 from mdmem.repo.stream import DURABLE, Moved, NewCommit, Signature, message_text, write_blobs, write_commit
@@ -162,6 +163,9 @@ class Attempt:
     def _stage(self, paths: Sequence[str]) -> dict[str, str]:
         """Put the paths' content on disk into the index; returns {path: why not} for those that git refuses."""
         bad = {path: why for path in paths if (why := _unfit(self.git.top / path))}
+        for path, name in filters.chosen(self.git.top, [path for path in paths if path not in bad]).items():
+            # Its bytes as they are may be just what the filter is there to hide.
+            bad[path] = f"git's filter {name} is chosen for it; to use it here: git config filter.{name}.clean …"
         good = [path for path in paths if path not in bad]
         if len(good) > _MANY:
             # The index finds these objects stored already; one by one, each would be a file with a wait for the disk.

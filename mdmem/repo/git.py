@@ -10,7 +10,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from mdmem.errors import MdmemError
+from mdmem.repo import filters
 from mdmem.repo.layout import Layout, find_top
 from mdmem.repo.state import GitState, read_state
 
@@ -177,12 +178,12 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
             continue  # still alive, or its pipes are held: the next signal follows
 
 
-def _start(top: Path, args: Iterable[str], env: dict[str, str], stdin: int, stderr: int) -> subprocess.Popen[bytes]:
+def _start(top: Path, args: Sequence[str], env: dict[str, str], stdin: int, stderr: int) -> subprocess.Popen[bytes]:
     import subprocess  # costs 10 ms: hooks that never start git do not pay
 
     try:
         return subprocess.Popen(
-            ["git", "--no-pager", *_FLAGS, "-C", str(top), *args],
+            ["git", "--no-pager", *_FLAGS, *filters.flags(top, args), "-C", str(top), *args],
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=stderr,
