@@ -54,7 +54,8 @@ def _general(top: Path, *_: object) -> frozenset[str]:
 
     args = ("config", "--null", "--show-scope", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process)$")
     parts = run_git(top, args, check=False, read=True).out.split(b"\0")
-    elsewhere, own = set(), set()
+    elsewhere: set[str] = set()
+    own: set[str] = set()
     for scope, key in zip(parts[::2], parts[1::2]):
         (own if scope in _OWN else elsewhere).add(os.fsdecode(key).split(".", 1)[1].rpartition(".")[0])
     # A name with an equals sign cannot be said on the command line; git asks for it by the environment only.

@@ -11,6 +11,7 @@ import re
 import signal
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -173,9 +174,12 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
             pass
         try:
             process.communicate(timeout=patience)
-            return
         except Exception:
             continue  # still alive, or its pipes are held: the next signal follows
+        if hasattr(os, "killpg"):
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)  # git has gone; what it started may have chosen to stay
+        return
 
 
 def _start(top: Path, args: Sequence[str], env: dict[str, str], stdin: int, stderr: int) -> subprocess.Popen[bytes]:

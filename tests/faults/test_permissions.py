@@ -14,7 +14,7 @@ import pytest
 
 from tests.repo.conftest import plain_git
 
-from .state_scene import MEMORY, TOLD, Machine, kind_of
+from .state_scene import MEMORY, TOLD, Machine, copied, kind_of
 from .test_state import CODES, nothing_lost
 
 NOBODY = 65534
@@ -31,7 +31,7 @@ def nobody(machine: Machine) -> Iterator[Machine]:
     try:
         place.chmod(0o755)
         there = Machine(place)
-        shutil.copytree(machine.root / "kept", there.world, symlinks=True)
+        shutil.copytree(machine.root / "kept", there.world, symlinks=True, copy_function=copied)
         plain_git(there.store, "remote", "set-url", "origin", str(there.world / "remote.git"))
         for path in (there.world, *there.world.rglob("*")):
             os.chown(path, NOBODY, NOBODY, follow_symlinks=False)

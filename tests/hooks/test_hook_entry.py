@@ -224,3 +224,16 @@ sys.exit(entry.run_hook(["Stop"]))
 def test_h6_what_a_library_prints_is_not_in_the_answer(project: Path) -> None:
     done = run_hook("Stop", sample("Stop", project), cwd=project, argv=[sys.executable, "-c", LOUD])
     assert done.code == 0 and json.loads(done.out) == {"answer": 1}
+
+
+def test_p8_the_log_of_hooks_holds_no_secret(own_home: Path) -> None:
+    from mdmem.config import data_home
+    from mdmem.hooks.failures import record, untold
+
+    secret = "".join(("Tr0ub", "4dor", "&3xQ"))
+    try:
+        raise ValueError(f"cannot reach https://bob:{secret}@host/ with password={secret}")
+    except ValueError as error:
+        record("Stop", error)
+    told = (data_home() / "log" / "hooks.log").read_text() + untold(str(data_home()))
+    assert "ValueError" in told and "cannot reach" in told and secret not in told.replace('"".join', "")

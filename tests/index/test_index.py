@@ -83,6 +83,21 @@ def test_a_change_within_the_clock_tick_is_seen(root: Path, opened: Opened) -> N
     assert found(later, "albacore") and not found(later, "aardvark")
 
 
+def test_a_change_of_a_file_that_has_long_been_still_is_seen(
+    root: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mdmem.index import changes
+
+    path = write(root, "memories/a.md", "aardvark", title="A")
+    # Nothing is young any more: what was looked at counts by its numbers alone.
+    real = changes.time_ns
+    monkeypatch.setattr(changes, "time_ns", lambda: real() + 60_000_000_000)
+    assert found(opened().index, "aardvark")
+    path.write_bytes(path.read_bytes().replace(b"aardvark", b"albacore, long"))
+    later = opened().index
+    assert found(later, "albacore") and not found(later, "aardvark")
+
+
 def test_i25_an_unreadable_folder_keeps_its_rows_and_gives_one_warning(root: Path, opened: Opened) -> None:
     write(root, "memories/a.md", "walrus", title="A")
     write(root, "other/b.md", "walrus", title="B")

@@ -150,6 +150,15 @@ def test_the_gist_of_a_session_goes_into_its_note_if_it_is_grounded(store: Store
     assert consolidate(store, [record], llm=server.llm).paths == []
 
 
+def test_p8_a_models_words_pass_the_gate(store: Store, server: Server) -> None:
+    record = talk("s1", 0, "U: We use Redis 7 for caching sessions.", "A: The sessions now come from Redis.")
+    record.local = True
+    secret = "".join(("ghp_", "a1B2" * 9))
+    server.say(goal=f"Caching sessions in Redis {secret}", outcome="")
+    done = consolidate(store, [record], llm=server.llm)
+    assert secret not in store.folder.read(done.sessions[0]["path"]).data.decode()
+
+
 def test_a_dry_run_says_what_would_be_sent_and_sends_nothing(store: Store, server: Server) -> None:
     done = consolidate(store, [talk("s1", 0, "U: We use Redis 7 for caching.")], llm=server.llm, dry_run=True)
     assert "Redis 7" in json.dumps(done.requests) and not server.prompts and not done.paths

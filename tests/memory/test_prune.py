@@ -262,3 +262,13 @@ def test_an_older_note_is_no_reason_to_let_a_newer_one_go(store: Store, keep: Ke
     keep("strong", 200, type="decision", importance="0.9")
     keep("newer", 60, importance="0.3", contradicts=["mem-strong"])
     assert prune(store, dry_run=True).archived == []
+
+
+def test_a_pinned_memory_is_never_let_go_and_nothing_is_deleted(store: Store, keep: Keep) -> None:
+    over = stamp(NOW - timedelta(days=1))
+    pinned, core = keep("pinned", 900, pinned="true", expires=over), keep("core", 900, tier="core", expires=over)
+    plain = keep("plain", 900, expires=over)
+    done = prune(store)
+    assert [row["path"] for row in done.archived] == [plain]
+    assert [status(store, path) for path in (pinned, core, plain)] == ["", "", "archived"]
+    assert "the text of plain" in store.folder.read_bytes(plain).decode()

@@ -93,8 +93,8 @@ def test_p12_redaction_comes_before_the_cut() -> None:
     pytest.importorskip("mdmem.notes.redact")
     token = "ghp_" + "a1B2" * 9
     text = "x" * 85 + " " + token + " tail"
-    kept = spool.keepable(text, 90)
-    assert "ghp_a1B2" not in kept
+    for limit in (90, 96, 110):
+        assert "ghp_a1B2" not in spool.keepable(text, limit)
     far = "y " * 5000 + token + " " + "z " * 40000
     assert "a1B2a1B2" not in spool.keepable(far, 12000)
     assert len(spool.keepable("word " * 100000, 4000)) <= 4003

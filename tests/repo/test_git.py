@@ -11,6 +11,7 @@ import pytest
 
 from mdmem.errors import NotFound
 from mdmem.repo.git import BlobReader, Git, GitFailed, GitTimeout, find_top, safe_text
+from tests.hooks.host import wait_until
 
 from .conftest import Sh
 
@@ -157,3 +158,30 @@ def test_a_failed_call_names_the_verb_and_gits_words(repo: Path) -> None:
     with pytest.raises(GitFailed) as caught:
         Git(repo).run("-c", "a.b=c", "merge-base", "nothing", "HEAD")
     assert "git merge-base failed" in str(caught.value) and caught.value.status == 128
+
+
+def test_g29_git_is_told_not_to_ask_and_where_to_stop(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_TERMINAL_PROMPT", "1")
+    monkeypatch.setenv("SSH_ASKPASS", "/bin/echo")
+    shown = Git(repo).run("-c", "alias.env=!env", "env").text().splitlines()
+    told = {"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "SSH_ASKPASS_REQUIRE=never", "GIT_NO_LAZY_FETCH=1"}
+    assert told <= set(shown) and "LC_ALL=C" in shown
+    assert f"GIT_CEILING_DIRECTORIES={repo.parent}" in shown
+
+
+def test_a_time_limit_ends_what_git_started_when_git_itself_goes_first(repo: Path, tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    helper = tmp_path / "slow"
+    helper.write_text(f"#!/bin/sh\ntrap '' TERM\necho $$ > '{pid}'\nwhile :; do sleep 1; done\n")
+    helper.chmod(0o755)
+    with pytest.raises(GitTimeout):
+        Git(repo).run("-c", f"alias.slow=!{helper} >/dev/null 2>&1 & sleep 60", "slow", timeout=1.0)
+    number = int(pid.read_text())
+    wait_until(lambda: not Path(f"/proc/{number}").exists() or "Z" in Path(f"/proc/{number}/stat").read_text().split()[2])
+
+
+def test_p10_what_git_says_shows_no_password(repo: Path) -> None:
+    shown = "!echo 'fatal: https://bob:s3cr3t@host/x: 403' >&2; false"
+    with pytest.raises(GitFailed) as failed:
+        Git(repo).run("-c", f"alias.talk={shown}", "talk")
+    assert "403" in f"{failed.value} {failed.value.err}" and "s3cr3t" not in f"{failed.value} {failed.value.err}"
