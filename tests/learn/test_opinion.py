@@ -25,6 +25,10 @@ from tests.learn.test_consolidate import memories, talk
 __all__ = ["server"]
 
 ALLOWED = ("Mocks are allowed in integration tests", "Mocks are not allowed in integration tests")
+# One speaks of unit tests, the other one of integration tests: whatever a model says, nothing is retired here.
+UNIT = ("Mocks are allowed in unit tests of the shop", "Mocks are not allowed in integration tests of the shop")
+SHORT = ("I prefer short commit messages", "I prefer long commit messages")
+PAGES = ("公共接口支持分页", "公共接口不支持分页")
 ERRORS = ("Error messages of the shop get translated before a release", "Translate error texts of the shop before each release")
 PLACE = ("接口文档放在 docs/api 目录", "接口文档都放在 docs/api 目录下")
 WEEKLY = ("每周四下午发布新版本", "新版本每周四下午发布")
@@ -32,6 +36,9 @@ DOCS = ("The docs of the deployment live on the team wiki", "The docs of the dep
 # (the two sides, what the model says, what is decided, what is left to review)
 WORDS: list[tuple[tuple[str, str], str, str, int]] = [
     (ALLOWED, "replaces", "superseded", 0),
+    (UNIT, "replaces", "contradicts", 1),
+    (SHORT, "replaces", "superseded", 0),
+    (PAGES, "replaces", "superseded", 0),
     (ALLOWED, "same", "contradicts", 1),
     (ALLOWED, "unrelated", "contradicts", 1),
     (ALLOWED, "both", "contradicts", 1),
