@@ -45,6 +45,12 @@ def main() -> int:
         from mdmem.mcp.server import serve
 
         return serve()
+    if "recall" in args[:3:2]:
+        from mdmem.cli.quick import recall
+
+        code = recall(args)
+        if code is not None:
+            return code
     from mdmem.cli.main import run
 
     return run(args)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from mdmem.cli.filters import filter_options, filters_of
+from mdmem.cli.found import show
 from mdmem.cli.opening import examples, open_store, say_notices
-from mdmem.cli.output import clean, emit, json_option, note, say
-
-if TYPE_CHECKING:
-    from mdmem.recall.recall import Recall
-    from mdmem.store import Store
+from mdmem.cli.output import json_option
 
 
 @click.command("recall")
@@ -64,10 +60,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **give
     )
     found = ask(store, query, given["store"], only=bool(ctx.find_root().obj.get("directory")))
     say_notices(ctx, store)
-    emit(found.as_dict(), as_json, lambda: _print(found, query))
-    _given(store, found)
-    for text in found.notices:
-        note(f"note: {text}")
+    show(store, found, as_json)
 
 
 def _mode(given: dict[str, Any]) -> str:
@@ -83,33 +76,3 @@ def _mode(given: dict[str, Any]) -> str:
             hint="give one of them, or none",
         )
     return chosen[0] if chosen else "hybrid"
-
-
-def _given(store: Store, found: Recall) -> None:
-    """Inside an agent's session: note what it was shown, so that what it cites later counts as useful."""
-    session = os.environ.get("CLAUDE_CODE_SESSION_ID") or os.environ.get("MDMEM_SESSION") or ""
-    if session and store.trusted:
-        from mdmem.memory import shown
-
-        own = [hit for hit in found.results if not hit.store and hit.scope != "local"]
-        shown.add(str(store.common_state_dir), session, [shown.line(hit.id or hit.path, hit.path, hit.title) for hit in own])
-
-
-def _print(found: Recall, query: Any) -> None:
-    if query.budget is not None:
-        if found.context:
-            say(clean(found.context))
-        return
-    if not found.results:
-        say("Nothing found.")
-    for hit in found.results:
-        place = f"{hit.store}: " if hit.store else ""
-        name = f"  [{clean(hit.id)}]" if hit.id else ""
-        say(f"[{hit.type or hit.kind}] {clean(hit.title)}{name}")
-        say(f"    {place}{clean(hit.path)}:{hit.start_line}-{hit.end_line}")
-        for line in hit.snippet.splitlines():
-            say(f"    > {clean(line)}")
-        if query.explain:
-            for step, value in hit.steps:
-                say(f"      {step}: {value}")
-        say("")

@@ -1,123 +1,38 @@
-"""Printing: one JSON document with --json, text for people otherwise; errors in both forms."""
+"""Printing with click: the option for JSON, and the command group as a whole with click's own errors."""
 
 from __future__ import annotations
 
-import errno
-import json
-import os
 import sys
-from collections.abc import Callable
-from typing import Any
 
 import click
 
-from mdmem.errors import MdmemError
+from mdmem.cli.printing import clean, dump, emit, fail, interrupted, note, place, say, settled
+
+__all__ = ["clean", "dump", "emit", "fail", "guarded", "json_option", "note", "place", "say"]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-
-
-def dump(data: Any) -> str:
-    """Return `data` as JSON text, keys as given, non-ASCII kept; lone surrogates escaped."""
-    text = json.dumps(data, ensure_ascii=False, indent=1)
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        text = json.dumps(data, indent=1)
-    return text
-
-
-def say(text: str) -> None:
-    """Print a line to stdout; a console that cannot show a character gets a replacement."""
-    _write(sys.stdout, text + "\n")
-
-
-def note(text: str) -> None:
-    """Print a message to stderr."""
-    _write(sys.stderr, text + "\n")
-
-
-def _write(stream: Any, text: str) -> None:
-    try:
-        stream.write(text)
-    except UnicodeEncodeError:
-        encoding = stream.encoding or "ascii"
-        stream.write(text.encode(encoding, "replace").decode(encoding))
-    stream.flush()
-
-
-def emit(data: Any, as_json: bool, human: Callable[[], None]) -> None:
-    """Print `data` as JSON, or call `human` to print it for people."""
-    if as_json:
-        say(dump(data))
-    else:
-        human()
-
-
-def clean(text: str) -> str:
-    """Return `text` without terminal escapes, control and bidi characters (kept: tab and newline)."""
-    return "".join(c for c in text if c in "\t\n" or not (c < " " or "\x7f" <= c <= "\x9f" or c in _BIDI))
-
-
-def place(path: object) -> str:
-    """Return a path as a person reads it: `~` for the home folder, nothing that a terminal would obey."""
-    text, home = str(path), os.path.expanduser("~")
-    if home not in ("", "~", "/") and (text == home or text.startswith(home + os.sep)):
-        text = "~" + text[len(home) :]
-    return clean(text)
-
-
-_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def _wants_json(args: list[str]) -> bool:
     return "--json" in (args[: args.index("--")] if "--" in args else args)
 
 
-def fail(error: MdmemError, as_json: bool) -> int:
-    """Print a known error; returns its exit code."""
-    if as_json:
-        say(dump({"error": error.as_dict()}))
-    note(f"mdmem: {clean(str(error))}")
-    if error.hint:
-        note(f"  try: {clean(error.hint)}")
-    return error.exit_code
-
-
 def guarded(group: click.Group, args: list[str]) -> int:
     """Run the command group; every outcome becomes an exit code of the documented kind."""
     as_json = _wants_json(args)
-    try:
-        code = group.main(args, prog_name="mdmem", standalone_mode=False)
-        return code if isinstance(code, int) else 0
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
-    except click.ClickException as error:
-        return _usage(error, as_json)
-    except MdmemError as error:
-        return fail(error, as_json)
-    except (KeyboardInterrupt, click.Abort):
-        if as_json:
-            say(dump({"error": {"code": "interrupted", "message": "interrupted", "hint": ""}}))
-        note("interrupted")
-        return 130
-    except BrokenPipeError:
-        # The reader (head, less) went away: silence the interpreter's own flush at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        if error.errno not in _DISK:
-            return _unexpected(error, as_json)
-        what = f"{error.strerror}: {error.filename or 'a file of the store'}"
-        return fail(MdmemError(what, hint="mend that, then again"), as_json)
-    except Exception as error:
-        return _unexpected(error, as_json)
 
+    def work() -> int:
+        try:
+            code = group.main(args, prog_name="mdmem", standalone_mode=False)
+            return code if isinstance(code, int) else 0
+        except click.exceptions.Exit as stop:
+            return stop.exit_code
+        except click.ClickException as error:
+            return _usage(error, as_json)
+        except click.Abort:
+            return interrupted(as_json)
 
-# What the disk says, or a file of another kind than expected, and no fault of the program: one line, no report.
-_DISK = frozenset(
-    (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR)
-    + (errno.ELOOP, errno.ENAMETOOLONG, errno.EMFILE, errno.ENFILE, errno.EBUSY, errno.ESTALE)
-)
+    return settled(work, as_json)
 
 
 def _usage(error: click.ClickException, as_json: bool) -> int:
@@ -125,16 +40,3 @@ def _usage(error: click.ClickException, as_json: bool) -> int:
         say(dump({"error": {"code": "usage", "message": error.format_message(), "hint": "mdmem --help"}}))
     error.show(file=sys.stderr)
     return 2
-
-
-def _unexpected(error: Exception, as_json: bool) -> int:
-    import traceback
-
-    from mdmem.config import write_crash_log
-
-    path = write_crash_log("".join(traceback.format_exception(error)))
-    message = f"unexpected {type(error).__name__}"
-    if as_json:
-        say(dump({"error": {"code": "unexpected", "message": message, "hint": f"report it with {path}"}}))
-    note(f"mdmem: {message}; a log ready for a report is at {path}")
-    return 1

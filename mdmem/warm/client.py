@@ -34,6 +34,14 @@ def allowed(setting: str = "") -> bool:
     return word not in ("off", "0", "no", "false") and hasattr(socket, "AF_UNIX")
 
 
+def there() -> bool:
+    """Tell whether there is a socket to ask at; nobody may be listening."""
+    try:
+        return os.path.exists(address.socket_path())
+    except (OSError, address.NoAddress):
+        return False
+
+
 def ask(request: dict[str, Any], patience: float = 2.0) -> dict[str, Any] | None:
     """Return the answer to a request, None when the warm process cannot be had or does not answer within `patience`
     seconds. An answer {"error": …} is returned as it is. Never raises."""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # Seconds that a command waits for the warm process's answer before it searches by itself.
 PATIENCE = 15.0
+# Whether this process has waited for an answer in vain: it does not wait a second time.
+given_up = False
 
 
 def recall_warm(store: Store, query: Query) -> Recall | None:
@@ -24,7 +26,7 @@ def recall_warm(store: Store, query: Query) -> Recall | None:
     Not asked: questions about the past, which read git, and processes with a clock of their own."""
     from mdmem.warm import client
 
-    if query.as_of is not None or "MDMEM_NOW" in os.environ or not store.trusted:
+    if query.as_of is not None or "MDMEM_NOW" in os.environ or not store.trusted or given_up:
         return None
     if not client.allowed(str(store.config.get("serve"))):
         return None
