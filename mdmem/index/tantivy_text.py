@@ -151,7 +151,8 @@ class TantivyText:
         return self._guarded(lambda: corpus.search(words, allowed, limit))
 
     def update(self, gone: Collection[int], rows: Iterable[Row], merge: bool = False) -> None:
-        """Delete the windows of the notes in `gone`, add `rows`, in one commit; with `merge`, wait until merging is done."""
+        """Delete the windows of the notes in `gone`, add `rows`, in one commit, and wait for the merges that this begins: with
+        the writer they end, and every following commit would begin them anew. `merge` asks for no more than that."""
         found = list(rows)
 
         def work() -> None:
@@ -167,8 +168,7 @@ class TantivyText:
             except BaseException:
                 writer.rollback()
                 raise
-            if merge:
-                writer.wait_merging_threads()
+            writer.wait_merging_threads()
 
         self._guarded(work)
         self._stamp = None
