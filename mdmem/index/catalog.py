@@ -76,6 +76,7 @@ _TRANSIENT = {
 # The file ends before its own last page: cut off, not a passing fault.
 _SHORT_READ = 522
 _TRIES = 3
+PAGES_KB = 16 << 10  # of the file that a connection keeps in memory at most
 
 T = TypeVar("T")
 
@@ -158,6 +159,8 @@ class Catalog:
             connection.row_factory = sqlite3.Row
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA temp_store = MEMORY")
+            # A search looks up hundreds of rows all over the file; taken only as pages are read.
+            connection.execute(f"PRAGMA cache_size = -{PAGES_KB}")
             self._connection = connection
         return self._connection
 

@@ -65,6 +65,10 @@ class Dense:
         """The embedder, if it was loaded."""
         return self._embedder
 
+    def beside(self) -> bool:
+        """Whether a question can be embedded in a thread of its own: by a model of this process that is ready."""
+        return bool(getattr(self._embedder, "ready", False))
+
     def _tell(self, error: MdmemError) -> None:
         wanted = isinstance(error, EmbeddingUnavailable) and error.wanted
         self.trouble = "" if wanted else f"{error}; searching by words only"
@@ -264,15 +268,23 @@ class Dense:
             return {}
         import numpy as np
 
-        stored, rowids, _, rows, *_ = table
-        places = np.searchsorted(rowids, np.array(wanted, dtype=np.int64))
-        pairs = [(w, int(rows[p])) for w, p in zip(wanted, places) if p < len(rowids) and rowids[p] == w]
-        if not pairs:
+        windows, rows = self._standing(table, wanted)
+        if not len(rows):
             return {}
-        matrix = stored.get(np.array([row for _, row in pairs], dtype=np.int64)).astype(np.float64)
-        # Row by row, so that the other rows in the call do not move a digit.
-        asked = np.asarray(query, dtype=np.float64)
-        return {window: float(np.dot(vector, asked)) for (window, _), vector in zip(pairs, matrix)}
+        matrix = table[0].get(rows).astype(np.float64)
+        # Row by row, so that the other rows in the call do not move a digit; as in an exact search.
+        found = (matrix * np.asarray(query, dtype=np.float64)).sum(axis=1)
+        return dict(zip(windows.tolist(), found.tolist()))
+
+    def _standing(self, table: Any, wanted: Sequence[int]) -> tuple[Any, Any]:
+        """Return those windows of `wanted` that have a vector, and its rows."""
+        import numpy as np
+
+        _, rowids, _, rows, *_ = table
+        asked = np.array(wanted if len(rowids) else (), dtype=np.int64)
+        places = np.minimum(np.searchsorted(rowids, asked), len(rowids) - 1)
+        there = rowids[places] == asked
+        return asked[there], rows[places[there]]
 
     def level(self, catalog: Catalog, query: Any, asked: bool, allowed: Collection[int] | None) -> Level | None:
         """Return what evens out the cosines to windows of two scripts among the notes in `allowed`; None: one script only.
@@ -297,13 +309,8 @@ class Dense:
         table = self._table(catalog)
         if table is None or not wanted:
             return {}
-        import numpy as np
-
-        stored, rowids, _, rows, *_ = table
-        places = np.searchsorted(rowids, np.array(wanted, dtype=np.int64))
-        pairs = [(w, int(rows[p])) for w, p in zip(wanted, places) if p < len(rowids) and rowids[p] == w]
-        vectors = stored.get(np.array([row for _, row in pairs], dtype=np.int64)) if pairs else []
-        return {window: vector for (window, _), vector in zip(pairs, vectors)}
+        windows, rows = self._standing(table, wanted)
+        return dict(zip(windows.tolist(), table[0].get(rows)))
 
     def _table(self, catalog: Catalog) -> Any:
         """Return (vectors, window rowids, notes, vector rows, places in the order of these, the rows in use, whether each

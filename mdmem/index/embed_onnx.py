@@ -40,6 +40,11 @@ class OnnxEmbedder:
         self._for_long = False  # the session has its weights laid out for many runs
         self._tokens = 0
 
+    @property
+    def ready(self) -> bool:
+        """Whether the graph is loaded for many runs: texts can then be embedded from several threads."""
+        return self._session is not None and (self._for_long or not self._fast)
+
     def count_tokens(self, text: str) -> int:
         """Return the tokens of `text` alone; at most the model's limit."""
         return len(self._encode(text)) - 2

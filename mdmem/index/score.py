@@ -22,7 +22,7 @@ from mdmem.index.segment import FIELDS, Postings, Segment
 # From this many postings on, over all searches of a process, importing numpy is the cheaper way.
 _NUMPY_PAYS = 400_000
 _OFTEN = 8  # a process that has searched so often will search again
-_OWNERS = 512  # terms whose notes a part keeps
+_OWNERS = 1_000_000  # notes of terms that a part keeps: 8 MB
 _KEPT = 2_000_000  # postings whose strengths a part keeps: 32 MB
 # What this process has done without numpy so far.
 _done = {"postings": 0, "searches": 0}
@@ -79,10 +79,11 @@ class _Part:
     segment: Segment
     dead: frozenset[int]
     norms: dict[int, Any] = field(default_factory=dict)  # field → 1 / (1 - b + b * length / average) per document
-    alive: Any = None  # numpy mask, None: all
+    alive: Any = None  # numpy mask of the documents that are not dead, once it was asked for
     kept: dict[str, tuple[Any, Any]] = field(default_factory=dict)  # term → (documents, x), numpy
     owners: dict[str, Any] = field(default_factory=dict)  # term → notes that hold it, ascending, numpy
     held: int = 0  # postings in `kept`
+    owned: int = 0  # notes in `owners`
     mask: tuple[Collection[int], Any] | None = None  # notes allowed last, and whether each document is of one
 
 
@@ -159,30 +160,52 @@ class Corpus:
 
     def coverage(self, terms: Sequence[Term], notes: Collection[int]) -> Coverage:
         """Return which of the terms stand anywhere in each of `notes`, and how many notes hold each term."""
+        numpy = sys.modules.get("numpy")
+        if self._notes is None:
+            # A note's windows stand in one segment, so that no note is counted twice.
+            self._notes = sum(self._count_notes(part, numpy) for part in self.parts)
+        if numpy is not None:
+            return self._covered(terms, list(notes), self._notes)
         found: dict[int, set[int]] = {}
         counts = [0] * len(terms)
-        numpy = sys.modules.get("numpy")
         for part in self.parts:
             for index, term in enumerate(terms):
                 if not term.df:
                     continue
-                if numpy is not None:
-                    owning = self._owners(part, term.text)
-                    wanted = numpy.fromiter(notes, numpy.int64, len(notes))
-                    count = len(owning)
-                    places = numpy.searchsorted(owning, wanted)
-                    common = wanted[places < count][owning[places[places < count]] == wanted[places < count]].tolist()
-                else:
-                    holding = _holding(part, term.text)
-                    count, common = len(holding), holding.intersection(notes)
-                counts[index] += count
-                for note in common:
+                holding = _holding(part, term.text)
+                counts[index] += len(holding)
+                for note in holding.intersection(notes):
                     found.setdefault(note, set()).add(index)
-        if self._notes is None:
-            # A note's windows stand in one segment, so that no note is counted twice.
-            living = ({n for doc, n in enumerate(p.segment.notes) if not p.dead or doc not in p.dead} for p in self.parts)
-            self._notes = sum(len(notes) for notes in living)
         return Coverage({note: frozenset(indices) for note, indices in found.items()}, counts, self._notes)
+
+    def _covered(self, terms: Sequence[Term], notes: list[int], total: int) -> Coverage:
+        """Return the coverage by way of arrays: a row of marks for each term, notes with the same marks share a set."""
+        import numpy as np
+
+        wanted = np.array(notes, np.int64)
+        held = np.zeros((len(terms), len(notes)), bool)
+        counts = [0] * len(terms)
+        for part in self.parts:
+            for index, term in enumerate(terms):
+                owning = self._owners(part, term.text) if term.df else ()
+                if len(owning):
+                    counts[index] += len(owning)
+                    places = np.minimum(np.searchsorted(owning, wanted), len(owning) - 1)
+                    held[index] |= owning[places] == wanted
+        sets: dict[bytes, frozenset[int]] = {}
+        found = {}
+        for place, (note, marks) in enumerate(zip(notes, map(bytes, np.packbits(held, axis=0).T))):
+            if marks not in sets:
+                sets[marks] = frozenset(np.flatnonzero(held[:, place]).tolist())
+            if sets[marks]:
+                found[note] = sets[marks]
+        return Coverage(found, counts, total)
+
+    def _count_notes(self, part: _Part, numpy: Any) -> int:
+        if numpy is None:
+            return len({note for doc, note in enumerate(part.segment.notes) if not part.dead or doc not in part.dead})
+        notes = numpy.frombuffer(part.segment.notes, numpy.int64)[self._living(part)] if part.segment.size else ()
+        return len(_distinct(notes)) if len(notes) else 0
 
     def _owners(self, part: _Part, text: str) -> Any:
         """Return the notes that hold a term, ascending, as an array."""
@@ -190,11 +213,26 @@ class Corpus:
 
         owning = part.owners.get(text)
         if owning is None:
-            if len(part.owners) >= _OWNERS:
+            found = part.segment.postings(text)
+            docs = np.array(found.docs if found is not None else (), np.intp)
+            if part.dead and len(docs):
+                docs = docs[self._living(part)[docs]]
+            owning = _distinct(np.frombuffer(part.segment.notes, np.int64)[docs]) if len(docs) else np.zeros(0, np.int64)
+            part.owned += len(owning)
+            if part.owned > _OWNERS:
                 part.owners.clear()
-            holding = _holding(part, text)
-            owning = part.owners[text] = np.sort(np.fromiter(holding, np.int64, len(holding)))
+                part.owned = len(owning)
+            part.owners[text] = owning
         return owning
+
+    def _living(self, part: _Part) -> Any:
+        """Return a mask of the documents that are not dead."""
+        import numpy as np
+
+        if part.alive is None:
+            part.alive = np.ones(part.segment.size, bool)
+            part.alive[list(part.dead)] = False
+        return part.alive
 
     def _plain(self, part: _Part, used: list[tuple[int, Term]], allowed: Collection[int] | None) -> list[tuple[int, float]]:
         segment, settings = part.segment, self.settings
@@ -248,7 +286,7 @@ class Corpus:
             if len(docs):
                 scores[docs] += term.weight * term.idf * x
         if part.dead:
-            scores[list(part.dead)] = 0.0
+            scores[~self._living(part)] = 0.0
         if allowed is not None:
             # A set that cannot change and is asked for again and again is looked up once.
             if part.mask is None or part.mask[0] is not allowed or not isinstance(allowed, frozenset):
@@ -299,6 +337,19 @@ def _dead(segment: Segment, gone: Collection[int]) -> frozenset[int]:
     if not gone:
         return segment.dead
     return segment.dead | {doc for doc, note in enumerate(segment.notes) if note in gone}
+
+
+def _distinct(numbers: Any) -> Any:
+    """Return the different values of an array of rowids, ascending."""
+    import numpy as np
+
+    top = int(numbers.max()) + 1
+    if top > 16 * len(numbers):
+        return np.unique(numbers)
+    # Rowids lie close together: marking them costs less than sorting.
+    mark = np.zeros(top, bool)
+    mark[numbers] = True
+    return np.flatnonzero(mark)
 
 
 def _holding(part: _Part, text: str) -> set[int]:

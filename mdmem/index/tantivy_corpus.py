@@ -192,9 +192,9 @@ class TantivyCorpus(Corpus):
                 counts[number] += 1
             if mine and note in notes:
                 found.setdefault(note, set()).update(mine)
-        if not hasattr(self, "_living"):
-            self._living = self._number(self._term("first", 1)) + len(wholes)
-        return Coverage({note: frozenset(held) for note, held in found.items()}, counts, self._living)
+        if not hasattr(self, "_whole_notes"):
+            self._whole_notes = self._number(self._term("first", 1)) + len(wholes)
+        return Coverage({note: frozenset(held) for note, held in found.items()}, counts, self._whole_notes)
 
 
 class TantivySegment(Segment):

@@ -5,7 +5,7 @@ Knows the index; knows nothing of how the evidence is weighed."""
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -113,14 +113,44 @@ def gather(store: Store, query: Query, vector: Any = None) -> Streams:
     """Return the candidates of a store. `vector`: the question's vector where the caller has it; None: embed it here.
 
     Trouble in one stream is a notice, and what the other one found is returned; trouble in both raises MdmemError."""
+    begun = _begun(store, query) if vector is None and query.mode != "keyword" else None
     index, notices = _index(store, query)
     if vector is None and query.mode != "keyword":
-        vector = asked_vector(store, query, notices)
+        vector = begun or asked_vector(store, query, notices)
     return candidates(store, query, index, vector, notices)
 
 
+def _begun(store: Store, query: Query) -> Callable[[list[str]], Any] | None:
+    """Begin to embed the question beside what follows, where a model of this process is ready; returns what waits for the
+    vector and gives it as asked_vector does. The model works without Python's lock, so that a second core takes it."""
+    if not store.index.dense.beside():
+        return None
+    from threading import Thread
+
+    said: list[str] = []
+    out: list[Any] = []
+
+    def work() -> None:
+        try:
+            out.append(asked_vector(store, query, said))
+        except Exception as error:
+            out.append(error)
+
+    thread = Thread(target=work, daemon=True)
+    thread.start()
+
+    def wait(notices: list[str]) -> Any:
+        thread.join()
+        notices += said
+        if isinstance(out[0], Exception):
+            raise out[0]
+        return out[0]
+
+    return wait
+
+
 def candidates(store: Store, query: Query, index: Searchable, vector: Any, notices: list[str]) -> Streams:
-    """Return the candidates of an index that is up to date; see gather."""
+    """Return the candidates of an index that is up to date; see gather. `vector` may be what waits for it."""
     from mdmem.recall import meaning
 
     wanted = allowed(store, searched(query.filters), index.catalog)
@@ -132,9 +162,11 @@ def candidates(store: Store, query: Query, index: Searchable, vector: Any, notic
         except UsageError:
             raise
         except MdmemError as error:
+            vector = vector(notices) if callable(vector) else vector
             if vector is None:
                 raise
             notices.append(f"{error}; searching by meaning only")
+    vector = vector(notices) if callable(vector) else vector
     if vector is not None:
         meaning.search(found, query, wanted, by_note, vector)
     if not query.plain:
@@ -252,10 +284,13 @@ def _share(found: Streams, notes: set[int]) -> None:
     ]
     # A synonym stands for a word of the question: it adds to what a note holds, not to what was asked.
     total = sum(value for term, value in zip(found.terms, worth) if term.text not in found.synonyms)
+    shares: dict[frozenset[int], float] = {}
     for candidate in found.candidates:
-        candidate.matched = covered.matched.get(candidate.note, frozenset())
+        matched = candidate.matched = covered.matched.get(candidate.note, frozenset())
         if total > 0:
-            candidate.share = min(1.0, sum(worth[number] for number in sorted(candidate.matched)) / total)
+            if matched not in shares:
+                shares[matched] = min(1.0, sum(worth[number] for number in sorted(matched)) / total)
+            candidate.share = shares[matched]
 
 
 def owners_of(catalog: Catalog, windows: Sequence[int]) -> dict[int, int]:
