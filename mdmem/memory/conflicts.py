@@ -20,11 +20,13 @@ _SUSPECTS = """SELECT path, scope FROM notes WHERE folder = '' AND (state = 'con
   OR rowid IN (SELECT note FROM windows WHERE text LIKE '%<!-- mdmem:conflict%' OR text LIKE '%<<<<<<<%')) ORDER BY path"""
 
 
-def conflicted(store: Store) -> list[tuple[Note, list[Conflict]]]:
-    """Return every note that holds an open conflict, with its conflicts, by path."""
+def conflicted(store: Store, looked: bool = False) -> list[tuple[Note, list[Conflict]]]:
+    """Return every note that holds an open conflict, with its conflicts, by path. `looked`: the caller has just looked at
+    every file."""
     from mdmem.repo.merge_conflicts import find_conflicts
 
-    store.index.refresh(embed_budget_s=0.0)
+    if not looked:
+        store.index.refresh(embed_budget_s=0.0)
     patterns = agent_scopes(store)
     found = []
     for row in store.index.catalog.rows(_SUSPECTS):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mdmem.recall.query import Filters
-from mdmem.recall.select import rows
+from mdmem.recall.select import agent_scopes, rows
 
 if TYPE_CHECKING:
     import sqlite3
@@ -25,7 +25,9 @@ _DATES = ("created", "updated")
 def select(store: Store, filters: Filters, *, sort: str = "updated", limit: int = 0) -> list[sqlite3.Row]:
     """Return the rows that fit, in order; the catalog is refreshed first. `limit` 0: all."""
     store.index.refresh(embed_budget_s=0.0)
-    found = rows(store, filters, _ORDER[sort])
+    # Where an agent may not read all notes, what fits is known only after the rows are there.
+    first = f" LIMIT {limit}" if limit and agent_scopes(store) is None else ""
+    found = rows(store, filters, _ORDER[sort] + first)
     return found[:limit] if limit else found
 
 
