@@ -76,7 +76,7 @@ _TRANSIENT = {
 # The file ends before its own last page: cut off, not a passing fault.
 _SHORT_READ = 522
 _TRIES = 3
-PAGES_KB = 16 << 10  # of the file that a connection keeps in memory at most
+PAGES_KB = 8 << 10  # of the file that a connection keeps in memory at most
 
 T = TypeVar("T")
 

@@ -116,10 +116,11 @@ def refresh(
 
 
 def settled(index: Parts) -> bool:
-    """Tell whether the index holds every file and vector, without reading a note; may say no for want of knowing."""
+    """Tell whether the index holds every file and vector, without reading a note; may say no for want of knowing. To be asked
+    between two answers."""
     with index.mutex:
         catalog = index.catalog
-        _, changes = _look(index, catalog, None)
+        _, changes = _look(index, catalog, None, between=True)
         said = catalog.meta("pending") or ""
         complete = said.startswith(f"{catalog.meta('epoch')} {catalog.changed()} ") and said.endswith("=0")
         return complete and not changes and queued(catalog)[1] <= OVERLAY
@@ -129,12 +130,12 @@ def _why(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else getattr(error, "why", "")) or str(error)
 
 
-def _look(index: Parts, catalog: Catalog, paths: Iterable[str] | None) -> tuple[Seen, Changes]:
+def _look(index: Parts, catalog: Catalog, paths: Iterable[str] | None, between: bool = False) -> tuple[Seen, Changes]:
     if paths is not None:
         seen, missing = looking.look_at(index.sources, paths)
         return seen, looking.compare_some(catalog, seen, missing)
     known = index.known
-    seen, whole = index.lookout.look(index.sources)
+    seen, whole = index.lookout.look(index.sources, between)
     # A process that looks for the first time can do without the rows.
     state = last_look.stamp(catalog) if whole and not known.loaded and not seen.unread else None
     if state is not None and last_look.same(index.state_dir, state, seen.stats):

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 from mdmem.index.segment import FIELDS, Postings, Segment
 
 # From this many postings on, over all searches of a process, importing numpy is the cheaper way.
-_NUMPY_PAYS = 400_000
+_NUMPY_PAYS = 80_000
 _OFTEN = 8  # a process that has searched so often will search again
 _OWNERS = 1_000_000  # notes of terms that a part keeps: 8 MB
-_KEPT = 2_000_000  # postings whose strengths a part keeps: 32 MB
+_KEPT = 1_000_000  # postings whose strengths a part keeps: 16 MB
 # What this process has done without numpy so far.
 _done = {"postings": 0, "searches": 0}
 

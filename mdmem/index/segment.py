@@ -23,7 +23,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-KEPT = 4_000_000  # postings that a segment keeps decoded: some 20 MB
+KEPT = 2_000_000  # postings that a segment keeps decoded: some 10 MB
 FIELDS = ("body", "title", "headings", "tags")
 VERSION = 1
 _MAGIC = b"mdx" + (b"<" if sys.byteorder == "little" else b">") + bytes([VERSION])

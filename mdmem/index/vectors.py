@@ -83,7 +83,8 @@ class Vectors:
         self.count = 0
         self._keys = b""
         self._map: mmap.mmap | None = None
-        self._rows: dict[bytes, int] | None = None
+        # The first half of each hash in ascending order, and the rows they stand for.
+        self._sorted: tuple[Rows, Rows] | None = None
         self.refresh()
 
     def __len__(self) -> int:
@@ -124,15 +125,41 @@ class Vectors:
 
     def rows_of(self, hashes: Sequence[str]) -> Rows:
         """Return int64 [len(hashes)]: the row of each hash, -1 where there is none."""
-        import numpy as np
-
-        table = self._table()
-        return np.fromiter((table.get(key, -1) for key in hash_bytes(hashes)), np.int64, len(hashes))
+        return self._find(hash_bytes(hashes))
 
     def has(self, hashes: Iterable[str]) -> list[bool]:
         """Return for each hash whether a vector is stored."""
-        table = self._table()
-        return [key in table for key in hash_bytes(hashes)]
+        found: list[bool] = (self._find(hash_bytes(hashes)) >= 0).tolist()
+        return found
+
+    def _find(self, keys: list[bytes]) -> Rows:
+        """Return int64 [len(keys)]: the row of each key, -1 where there is none. Arrays: a dictionary of a hundred thousand
+        hashes takes twenty times the memory."""
+        import numpy as np
+
+        out = np.full(len(keys), -1, np.int64)
+        if not self.count or not keys:
+            return out
+        stored = np.frombuffer(self._keys, np.uint8).reshape(self.count, KEY)[:, :HASH]
+        if self._sorted is None:
+            halves = np.ascontiguousarray(stored[:, : HASH // 2]).view("<i8").ravel()
+            order = np.argsort(halves, kind="stable")
+            self._sorted = halves[order], order
+        halves, order = self._sorted
+        asked = np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), HASH)
+        wanted = np.ascontiguousarray(asked[:, : HASH // 2]).view("<i8").ravel()
+        places = np.searchsorted(halves, wanted)
+        left = np.arange(len(keys))
+        # Two hashes may share their first half: then the next place is looked at.
+        while len(left):
+            left = left[places[left] < self.count]
+            left = left[halves[places[left]] == wanted[left]]
+            rows = order[places[left]]
+            same = (stored[rows] == asked[left]).all(axis=1)
+            out[left[same]] = rows[same]
+            left = left[~same]
+            places[left] += 1
+        return out
 
     def get(self, rows: Rows) -> Matrix:
         """Return a copy of these rows, float32 [len(rows), dims]."""
@@ -204,10 +231,10 @@ class Vectors:
         if not (np.abs(np.einsum("ij,ij->i", matrix, matrix) - 1) < 1e-3).all():
             raise ValueError("a stored vector has length 1")
         self.refresh()
-        table = self._table()
+        keys = hash_bytes(hashes)
         fresh: dict[bytes, int] = {}
-        for position, key in enumerate(hash_bytes(hashes)):
-            if key not in table:
+        for position, (key, row) in enumerate(zip(keys, self._find(keys).tolist())):
+            if row < 0:
                 fresh.setdefault(key, position)
         if not fresh:
             return 0
@@ -231,8 +258,8 @@ class Vectors:
         import numpy as np
 
         self.refresh()
-        keep_keys = set(hash_bytes(live))
-        keep = np.array([row for key, row in self._table().items() if key in keep_keys], np.int64)
+        found = self._find(hash_bytes(live))
+        keep = np.unique(found[found >= 0])
         gone = self.count - len(keep)
         if gone:
             hashes = [self._hash(row) for row in keep]
@@ -287,14 +314,8 @@ class Vectors:
                     pass  # open elsewhere on a system that forbids it; the next start removes it
 
     def _set(self, generation: str, keys: bytes, mapped: mmap.mmap | None) -> None:
-        self.generation, self._keys, self._map, self._rows = generation, keys, mapped, None
+        self.generation, self._keys, self._map, self._sorted = generation, keys, mapped, None
         self.count = len(keys) // KEY
-
-    def _table(self) -> dict[bytes, int]:
-        if self._rows is None:
-            records = struct.iter_unpack(f"{HASH}s{KEY - HASH}x", self._keys)
-            self._rows = {key: row for row, (key,) in enumerate(records)}
-        return self._rows
 
     def _hash(self, row: int) -> str:
         return self._keys[row * KEY : row * KEY + HASH].hex()

@@ -155,6 +155,7 @@ class Lookout:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
+        self.behind = False  # whoever holds the index looks at everything between the answers, and none waits for it
         self.looks = 0
         self.whole = 0  # whole looks so far
         self._off = False
@@ -174,9 +175,11 @@ class Lookout:
             self._watch = None
         self._seen, self._files = None, {}
 
-    def look(self, sources: Sequence[Source]) -> tuple[Seen, bool]:
-        """Return what stands on disk, and whether all of it was looked at (else `some` has the changes)."""
-        if self._watch is not None and self._seen is not None and self.clock() - self._at < WHOLE:
+    def look(self, sources: Sequence[Source], between: bool = False) -> tuple[Seen, bool]:
+        """Return what stands on disk, and whether all of it was looked at (else `some` has the changes). `between`: nobody
+        waits for an answer."""
+        due = self.clock() - self._at >= WHOLE and (between or not self.behind)
+        if self._watch is not None and self._seen is not None and not due:
             told = self._watch.changed()
             if told is not None and self._take(sources, told | self._linked):
                 return self._seen, False
@@ -218,14 +221,14 @@ class Lookout:
 
     def compared(self, known: Known, changes: Changes) -> None:
         """Remember the changes of a whole comparison until the catalog has them."""
-        if self._watch is None:
+        if self._watch is None or self._seen is None:
             return
         self._open |= {*(stat.path for stat in changes.read), *changes.gone}
-        # Equal numbers are held once in memory.
+        # Equal numbers and paths are held once in memory.
         get = known.files.get
-        for path, stat in self._files.items():
-            if get(path) == stat:
-                self._files[path] = known.files[path]
+        held = [row if (row := get(stat[0])) == stat else stat for stat in self._files.values()]
+        self._files = {stat[0]: stat for stat in held}
+        self._seen.stats = self._files.values()
 
     def _take(self, sources: Sequence[Source], paths: set[str]) -> bool:
         """Take in what was told of some paths; returns False for what only a whole look can tell."""

@@ -119,7 +119,7 @@ class Answers:
                 store = Store.open(root, need="write", cwd=Path(cwd), options=options)
                 if os.path.realpath(store.root) != os.path.realpath(root):
                     raise Refused(f"no store at {root}")
-                # A request never rebuilds; the look afterwards does.
+                # A request never rebuilds, nor looks at every file once it is told of changes; the look afterwards does.
                 held = Held(store)
                 same = next((other for other in self.held.values() if other.settled == held.settled), None)
                 if same is not None:
@@ -127,6 +127,7 @@ class Answers:
                     store.use_index(same.store)
                     held.lock = same.lock
                 store.index.rebuilds = False
+                store.index.lookout.behind = True
                 self.held[key] = held
                 model = self.models.get(_model_key(store))
                 if model is not None:

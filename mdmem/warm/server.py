@@ -96,6 +96,16 @@ class Server:
             gc.unfreeze()
             gc.collect()
             gc.freeze()
+            self.trim()
+
+    def trim(self) -> None:
+        """Give freed memory back to the system: what reading a large store took for a moment stays here otherwise."""
+        try:
+            import ctypes
+
+            ctypes.CDLL(None).malloc_trim(0)
+        except (ImportError, OSError, AttributeError, TypeError):
+            return  # another C library than GNU's
 
     def _ours(self) -> bool:
         try:

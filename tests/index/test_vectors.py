@@ -267,3 +267,15 @@ def test_cut_or_missing_files_are_damage_and_a_refused_read_is_not(tmp_path: Pat
     with pytest.raises(VectorsDamaged) as caught:
         Vectors(tmp_path, "m1", DIMS)
     assert caught.value.code == "vectors_unreadable"
+
+
+def test_hashes_that_share_their_first_half_are_told_apart(tmp_path: Path) -> None:
+    store = Vectors(tmp_path, "m", DIMS)
+    keys = [f"{'ab' * 8}{tail}" for tail in ("00" * 8, "07" * 8, "ff" * 8)] + names(20) + ["ff" * 16]
+    store.add(keys, units(len(keys)))
+    other = f"{'ab' * 8}{'08' * 8}"
+    assert store.rows_of([*reversed(keys), other, "ff" * 8 + "00" * 8]).tolist() == [*reversed(range(len(keys))), -1, -1]
+    assert store.has([other, keys[1]]) == [False, True]
+    assert Vectors(tmp_path / "none", "m", DIMS).has([other]) == [False]
+    assert store.compact([keys[2], keys[0]]) == len(keys) - 2
+    assert store.rows_of([keys[0], keys[1], keys[2]]).tolist() == [0, -1, 1]
