@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from mdmem.index.home import Home
 
 
+NAMED = 50  # notes that git is asked for by name
+
+
 def settle_dates(catalog: Catalog, store: Home) -> int:
     """Fill in the dates that wait for git; returns how many notes got theirs from a commit. The caller holds the lock."""
     rows = catalog.rows(
@@ -50,7 +53,9 @@ def _ask(store: Home, paths: dict[str, str]) -> tuple[dict[str, tuple[str, str]]
         from mdmem.repo.history import path_dates
 
         roots = [store.to_git(owned).rstrip("/") for owned in store.owned]
-        dirty = {store.from_git(item.path): item.kind for item in pending(store.git, roots)}
+        # A note just written is asked for by name: in a large store git looks at every file otherwise.
+        named = [store.to_git(path) for path in paths] if len(paths) <= NAMED else []
+        dirty = {store.from_git(item.path): item.kind for item in pending(store.git, roots, named)}
         asked = [path for path, dated in paths.items() if path not in dirty or (dirty[path] != "new" and dated == PENDING)]
         found = path_dates(store.git, [store.to_git(path) for path in asked]) if asked else {}
     except (MdmemError, OSError):

@@ -42,7 +42,7 @@ class Dense:
         self._embedder: Embedder | None = None
         self._vectors: Vectors | None = None
         self._map: tuple[Any, Any] | None = None
-        self._pending: tuple[str, int] | None = None  # what it belongs to, texts without a vector
+        self._pending: tuple[str, list[int]] | None = None  # what it belongs to, windows without a vector
         # Windows by script: what it belongs to, which places, their rows.
         self._masks: dict[bool | None, tuple[Any, Collection[int] | None, Any, Any]] = {}
 
@@ -101,20 +101,22 @@ class Dense:
         def read(connection: sqlite3.Connection) -> list[tuple[int, str]]:
             cursor = connection.cursor()
             cursor.row_factory = None
-            return cursor.execute(
-                "SELECT w.rowid, w.hash FROM windows w JOIN notes n ON n.rowid = w.note "
-                "ORDER BY w.ord / 8, n.kind = 'session', n.updated DESC, w.rowid"
-            ).fetchall()
+            # By the index on hashes alone, so that no text is read.
+            return cursor.execute("SELECT rowid, hash FROM windows").fetchall()
 
         rows = catalog.read(read)
         have = stored.has([digest for _, digest in rows])
-        seen: set[str] = set()
-        out = []
-        for (rowid, digest), known in zip(rows, have):
-            if not known and digest not in seen:
-                seen.add(digest)
-                out.append(rowid)
-        return out
+        lacking = listed(rowid for (rowid, _), known in zip(rows, have) if not known)
+        ordered = catalog.rows(
+            "SELECT w.rowid, w.hash FROM windows w JOIN notes n ON n.rowid = w.note "
+            "WHERE w.rowid IN (SELECT value FROM json_each(?)) "
+            "ORDER BY w.ord / 8, n.kind = 'session', n.updated DESC, w.rowid",
+            (lacking,),
+        )
+        first: dict[str, int] = {}
+        for row in ordered:
+            first.setdefault(row["hash"], row["rowid"])
+        return list(first.values())
 
     def pending(self, catalog: Catalog) -> int:
         """Return how many texts have no vector yet; 0 without a model. Raises VectorsDamaged."""
@@ -125,8 +127,12 @@ class Dense:
         before, _, count = (catalog.meta("pending") or "").rpartition("=")
         if before == stamp:
             return int(count)
+        return len(self._lacking(catalog, stamp))
+
+    def _lacking(self, catalog: Catalog, stamp: str) -> list[int]:
+        """Return what `missing` does, found once for each state of catalog and vectors."""
         if self._pending is None or self._pending[0] != stamp:
-            self._pending = stamp, len(self.missing(catalog))
+            self._pending = stamp, self.missing(catalog)
         return self._pending[1]
 
     def _stamp(self, catalog: Catalog, stored: Vectors) -> str:
@@ -156,7 +162,10 @@ class Dense:
         return left
 
     def _fill(self, catalog: Catalog, lock: Lock, deadline: float | None, tell: Tell | None) -> int:
-        wanted = self.missing(catalog)
+        stored, notes = self.vectors(), catalog.changed()
+        if stored is None:
+            return 0
+        wanted = self._lacking(catalog, self._stamp(catalog, stored))
         total, done = len(wanted), 0
         while done < total and (not done or deadline is None or time.monotonic() < deadline):
             # A short time limit gets short batches: a note just saved is there in time, and the command ends in time.
@@ -168,8 +177,12 @@ class Dense:
                 tell(done, total, "meanings")
         stored = self.vectors()
         if stored is not None and done == total:
+            # The stamp comes first: what is added from here on makes another one. With nothing added nothing is looked for.
+            stamp = self._stamp(catalog, stored)
+            left = [] if catalog.changed() == notes else self.missing(catalog)
+            self._pending = stamp, left
             with lock():
-                catalog.put_meta("pending", f"{self._stamp(catalog, stored)}={len(self.missing(catalog))}")
+                catalog.put_meta("pending", f"{stamp}={len(left)}")
         return total - done
 
     def _embed(self, catalog: Catalog, lock: Lock, rowids: list[int]) -> bool:

@@ -64,7 +64,7 @@ def hash_bytes(hashes: Iterable[str]) -> list[bytes]:
     """Return the 16 bytes that stand for each hash, given as at least 32 hex digits. Raises ValueError otherwise."""
     digits = [text[: 2 * HASH] for text in hashes]
     raw = bytes.fromhex("".join(digits))
-    if any(len(text) != 2 * HASH for text in digits) or len(raw) != HASH * len(digits):
+    if not {2 * HASH}.issuperset(map(len, digits)) or len(raw) != HASH * len(digits):
         raise ValueError(f"a window hash has at least {2 * HASH} hex digits")
     return [key for (key,) in struct.iter_unpack(f"{HASH}s", raw)]
 

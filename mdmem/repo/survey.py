@@ -31,14 +31,17 @@ class Survey:
     warnings: list[str] = field(default_factory=list)
 
 
-def survey(git: Git, roots: Sequence[str] = ("",), *, everything: bool = True) -> Survey:
-    """Return the state of the work tree from one `git status`; without `everything` only below `roots`. Raises GitFailed."""
+def survey(git: Git, roots: Sequence[str] = ("",), *, everything: bool = True, paths: Sequence[str] = ()) -> Survey:
+    """Return the state of the work tree from one `git status`; without `everything` only below `roots`; `paths`: of these
+    files alone, without a look at all the others. Raises GitFailed."""
     args = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all")
     named: tuple[str, ...] = ()
     if not everything and "" not in roots:
         named = ("--", *(root for root in roots if (git.top / root).is_dir()))
         if len(named) == 1:
             return Survey()
+    if paths:
+        named = ("--", *paths)
     done = git.run(*args, *named, read=True, timeout=60)
     found = Survey(warnings=[line for line in done.err.splitlines() if line.startswith("warning: could not open")])
     seen: dict[str, Pending] = {}
@@ -75,6 +78,7 @@ def _is_leftover(path: str) -> bool:
     return name.startswith(TEMP_PREFIX) and name.endswith(TEMP_SUFFIX)
 
 
-def pending(git: Git, roots: Sequence[str] = ("",)) -> list[Pending]:
-    """Return the own paths that differ from the branch or from the index, sorted; see own.is_own. Raises GitFailed."""
-    return survey(git, roots, everything=False).pending
+def pending(git: Git, roots: Sequence[str] = ("",), paths: Sequence[str] = ()) -> list[Pending]:
+    """Return the own paths (`paths`: those of them) that differ from the branch or from the index, sorted; see own.is_own.
+    Raises GitFailed."""
+    return survey(git, roots, everything=False, paths=paths).pending
