@@ -46,6 +46,10 @@ ROWS: dict[str, int] = {
     "recall, store kept open, keyword, p95, ms": 1,
     "recall, store kept open, hybrid, p50, ms": 1,
     "recall, store kept open, hybrid, p95, ms": 1,
+    "recall, asked of the warm process, keyword, p50, ms": 1,
+    "recall, asked of the warm process, keyword, p95, ms": 1,
+    "recall, asked of the warm process, hybrid, p50, ms": 1,
+    "recall, asked of the warm process, hybrid, p95, ms": 1,
     "of this the engine's search for words, p50, ms": 1,
     "of this the engine's search for words, p95, ms": 1,
     "of this the search among vectors, p50, ms": 1,
@@ -62,6 +66,7 @@ ROWS: dict[str, int] = {
     "sync, nothing new, ms": 0,
     "sync that brings 1,000 notes, s": 1,
     "memory after 20 questions, MB": 0,
+    "memory of the warm process, MB": 0,
     "index on disk, MB": 0,
     "of this words, MB": 1,
     "bare Python start, ms": 1,
@@ -120,10 +125,11 @@ def measure(given: argparse.Namespace, results: Results, keep: Path) -> None:
         for size in given.sizes:
             for language in given.languages:
                 for engine in given.engines:
-                    vectors = given.vectors or ("real" if size <= 1_000 else "random")
+                    vectors = given.vectors or ("real" if size <= (10_000 if given.vectors_cache else 1_000) else "random")
                     words = ["--notes", str(size), "--language", language, "--engine", engine, "--vectors", vectors]
                     words += ["--runs", str(given.runs), *(["--no-sync"] if given.no_sync else [])]
                     words += ["--questions", str(given.questions), "--clock", given.clock]
+                    words += ["--vectors-cache", str(given.vectors_cache)] if given.vectors_cache else []
                     put("scale", f"{engine} {language} {size}", run("scale.py", *words))
     if "engines" in wanted:
         for size in given.sizes:
@@ -329,6 +335,7 @@ def main() -> int:
     parser.add_argument("--languages", type=lambda text: text.split(","), default=["en", "zh"])
     parser.add_argument("--engines", type=lambda text: text.split(","), default=["whoosh", "tantivy"])
     parser.add_argument("--vectors", choices=["none", "random", "real"], help="default: real up to 1,000 notes, random above")
+    parser.add_argument("--vectors-cache", type=Path, help="real vectors up to 10,000 notes, kept here and used again")
     parser.add_argument("--only", action="append", choices=["scale", "engines", "hooks", "embedding", "vectors"])
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--questions", type=int, default=200)

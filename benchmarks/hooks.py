@@ -150,6 +150,8 @@ def main() -> int:
 
         client.GREETING = 60.0
         starting.start(str(store), "claude-code", "bench")
+        while client.ask({"op": "status"}, 60.0) is None:
+            time.sleep(0.05)
         client.ask({"op": "warm", "root": str(store), "agent": "claude-code"}, 60.0)
         try:
             times = measure(store, args.runs, dict(os.environ))

@@ -2,6 +2,7 @@
 
     python benchmarks/scale.py                          10,000 English notes of 120 words, words only
     python benchmarks/scale.py --notes 1000 --vectors real          with every passage embedded
+    python benchmarks/scale.py --vectors real --vectors-cache ~/.cache/mdmem-bench     embedded once, kept for the next run
     python benchmarks/scale.py --notes 100000 --vectors random      random unit vectors: their number and spread is what matters
     python benchmarks/scale.py --language zh --engine tantivy --json
 
@@ -17,6 +18,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -130,8 +132,38 @@ def percentile(values: list[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
+def embedded(store: Any, language: str, cache: Path | None, out: dict[str, Any]) -> None:
+    """Embed every passage, or take what an earlier run kept in `cache`. How fast is measured either way, on some of them."""
+    from mdmem.index.rows import embed_text
+
+    kept = cache / f"{language}-{store.index.catalog.value('SELECT count(*) FROM windows')}" if cache is not None else None
+    folder = store.state_dir / "vectors"
+    if kept is not None and kept.is_dir():
+        shutil.copytree(kept, folder, dirs_exist_ok=True)
+        store.index.dense.forget()
+    took = timed(lambda: store.index.refresh(embed_budget_s=None)) / 1000
+    if kept is not None and not kept.is_dir():
+        shutil.copytree(folder, kept)
+    elif kept is None:
+        out["build vectors, s"] = took
+    sql = "SELECT n.title, w.heading, w.text FROM windows w JOIN notes n ON n.rowid = w.note ORDER BY w.rowid LIMIT 64"
+    texts = [embed_text(row["title"], row["heading"], row["text"]) for row in store.index.catalog.rows(sql)]
+    embedder = store.index.dense.embedder()
+    embedder.passages(texts[:4])
+    cpu = time.process_time()
+    embedder.passages(texts)
+    out["passages embedded a CPU second"] = len(texts) / (time.process_time() - cpu)
+
+
 def measure(
-    base: Path, count: int, language: str, vectors: str, runs: int, sync: bool = True, questions: int = 200
+    base: Path,
+    count: int,
+    language: str,
+    vectors: str,
+    runs: int,
+    sync: bool = True,
+    questions: int = 200,
+    cache: Path | None = None,
 ) -> dict[str, Any]:
     """Return every figure for one store; `vectors`: none, random or real; without `sync` nothing is pushed or fetched."""
     from mdmem.recall.query import Query
@@ -151,11 +183,10 @@ def measure(
     cpu = time.process_time()
     out["build words, s"] = timed(lambda: store.index.refresh(embed_budget_s=0.0)) / 1000
     out["build words, CPU s"] = time.process_time() - cpu
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "all notes")
     if vectors == "real":
-        cpu = time.process_time()
-        out["build vectors, s"] = timed(lambda: store.index.refresh(embed_budget_s=None)) / 1000
-        rows = store.index.catalog.value("SELECT count(*) FROM windows")
-        out["passages embedded a CPU second"] = rows / (time.process_time() - cpu)
+        embedded(store, language, cache, out)
     elif vectors == "random":
         random_vectors(store)
     out["refresh, nothing changed, store opened anew, ms"] = statistics.median(
@@ -184,6 +215,7 @@ def measure(
     out["index on disk, MB"] = sum(f.stat().st_size for f in files) / 1e6
     out["of this words, MB"] = sum(f.stat().st_size for f in files if f.parent.name == "text") / 1e6
     _processes(store, root, queries, vectors != "none", runs, out)
+    _warm(store, root, queries, vectors != "none", runs, out)
     if sync:
         _synced(root, language, runs, out)
     took = []
@@ -221,8 +253,6 @@ def _added(store: Any, root: Path, by_meaning: bool, runs: int, out: dict[str, A
 
 def _processes(store: Any, root: Path, queries: list[str], vectors: bool, runs: int, out: dict[str, Any]) -> None:
     """Measure whole commands, and the memory of a process that has the store open."""
-    from mdmem.warm import client, starting
-
     bare = out["bare Python start, ms"]
     mdmem = [sys.executable, "-m", "mdmem"]
     commands = [("recall --keyword", ["recall", queries[3], "--keyword"])]
@@ -235,45 +265,73 @@ def _processes(store: Any, root: Path, queries: list[str], vectors: bool, runs: 
     ]
     for name, words in commands:
         out[f"process {name}, starts"] = process([*mdmem, *words], runs, root) / bare
-    if vectors:
-        client.GREETING = 60.0
-        starting.start(str(root), "bench", "bench")
-        client.ask({"op": "warm", "root": str(root), "agent": "bench"}, 60.0)
-        try:
-            for name, words in (("recall --keyword", ["--keyword"]), ("recall", [])):
-                warm = process([*mdmem, "recall", queries[3], *words], runs + 2, root, {**os.environ, "MDMEM_SERVE": "auto"})
-                out[f"process {name}, with the warm process, starts"] = warm / bare
-        finally:
-            client.ask({"op": "stop"})
     asked = [sys.executable, "-c", ASKING, str(root), "hybrid" if vectors else "keyword", *queries[:20]]
     done = subprocess.run(asked, capture_output=True, text=True, check=True, cwd=root)
     out["memory after 20 questions, MB"] = float(done.stdout)
+
+
+def _warm(store: Any, root: Path, queries: list[str], vectors: bool, runs: int, out: dict[str, Any]) -> None:
+    """Measure what the warm process answers, by a command and by a caller that is there already; always by the wall's clock,
+    since its work is not this process's."""
+    from mdmem.recall.query import Query
+    from mdmem.warm import client, starting
+    from mdmem.warm.recalling import of_store, query_data
+
+    client.GREETING = 60.0
+    starting.start(str(root), "bench", "bench")
+    while client.ask({"op": "status"}, 60.0) is None:
+        time.sleep(0.05)
+    client.ask({"op": "warm", "root": str(root), "agent": "bench"}, 60.0)
+    modes = {"keyword": ["--keyword"], **({"hybrid": []} if vectors else {})}
+    try:
+        for mode, words in modes.items():
+            asked = [{"op": "recall", **of_store(store), "query": query_data(Query(text, mode=mode))} for text in queries]
+            for request in asked[:5]:
+                client.ask(request, 60.0)
+            took = []
+            for request in asked:
+                begin = time.perf_counter()
+                answer = client.ask(request, 60.0)
+                took.append((time.perf_counter() - begin) * 1000)
+                assert answer is not None and "recall" in answer, answer
+            out[f"recall, asked of the warm process, {mode}, p50, ms"] = percentile(took, 0.5)
+            out[f"recall, asked of the warm process, {mode}, p95, ms"] = percentile(took, 0.95)
+            command = [sys.executable, "-m", "mdmem", "recall", queries[3], *words]
+            warm = process(command, runs + 2, root, {**os.environ, "MDMEM_SERVE": "auto"}) / out["bare Python start, ms"]
+            out[f"process {' '.join(['recall', *words])}, with the warm process, starts"] = warm
+        status = client.ask({"op": "status"}) or {}
+        lines = Path(f"/proc/{status['pid']}/status").read_text()
+        out["memory of the warm process, MB"] = int(lines.split("VmRSS:")[1].split()[0]) / 1024
+    finally:
+        client.ask({"op": "stop"})
+
+
+def git(cwd: Path, *words: str) -> None:
+    """Run git as somebody."""
+    subprocess.run(["git", "-c", "user.name=b", "-c", "user.email=b@b", *words], cwd=cwd, check=True, capture_output=True)
 
 
 def _synced(root: Path, language: str, runs: int, out: dict[str, Any]) -> None:
     """Measure sync with a bare remote on the same disk."""
     base = root.parent
 
-    def git(*words: str, cwd: Path = root) -> None:
-        subprocess.run(["git", "-c", "user.name=b", "-c", "user.email=b@b", *words], cwd=cwd, check=True, capture_output=True)
-
-    git("init", "-q", "--bare", str(base / "remote.git"), cwd=base)
-    git("add", "-A")
-    git("commit", "-qm", "all notes")
-    git("remote", "add", "origin", str(base / "remote.git"))
+    git(base, "init", "-q", "--bare", str(base / "remote.git"))
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "--allow-empty", "-m", "what came meanwhile")
+    git(root, "remote", "add", "origin", str(base / "remote.git"))
     sync = [sys.executable, "-m", "mdmem", "sync"]
     out["sync, first push of everything, s"] = process(sync, 1, root) / 1000
     out["sync, nothing new, ms"] = process(sync, runs, root)
     named = subprocess.run(["git", "symbolic-ref", "--short", "HEAD"], cwd=root, check=True, capture_output=True, text=True)
-    git("clone", "-q", "-b", named.stdout.strip(), str(base / "remote.git"), str(base / "other"), cwd=base)
+    git(base, "clone", "-q", "-b", named.stdout.strip(), str(base / "remote.git"), str(base / "other"))
     synced = []
     for number in range(min(3, runs)):
-        git("pull", "-q", "--ff-only", cwd=base / "other")
+        git(base / "other", "pull", "-q", "--ff-only")
         start = 500_000 + number * PULLED
         write_notes(base / "other" / "memories", range(start, start + PULLED), language)
-        git("add", "-A", cwd=base / "other")
-        git("commit", "-qm", "more notes", cwd=base / "other")
-        git("push", "-q", cwd=base / "other")
+        git(base / "other", "add", "-A")
+        git(base / "other", "commit", "-qm", "more notes")
+        git(base / "other", "push", "-q")
         synced.append(process(sync, 1, root) / 1000)
     out["sync that brings 1,000 notes, s"] = statistics.median(synced)
 
@@ -285,6 +343,7 @@ def main() -> int:
     parser.add_argument("--language", choices=["en", "zh"], default="en")
     parser.add_argument("--engine", choices=["whoosh", "tantivy"], default="whoosh")
     parser.add_argument("--vectors", choices=["none", "random", "real"], default="none", help="real: minutes at 10,000")
+    parser.add_argument("--vectors-cache", type=Path, help="keep real vectors here, and take them from here")
     parser.add_argument("--no-sync", action="store_true", help="leave out pushing and fetching")
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--runs", type=int, default=5)
@@ -302,7 +361,8 @@ def main() -> int:
         os.environ["OPENBLAS_NUM_THREADS"] = "1"  # as in the warm process
         os.environ.update(MDMEM_SERVE="off", PYTHONPATH=str(ROOT), MDMEM_DEVICE="bench", MDMEM_AGENT="bench")
         os.environ.update(XDG_RUNTIME_DIR=str(base / "run"), HOME=str(base), MDMEM_INDEX_ENGINE=given.engine)
-        out = measure(base, given.notes, given.language, given.vectors, given.runs, not given.no_sync, given.questions)
+        words = (given.notes, given.language, given.vectors, given.runs, not given.no_sync, given.questions)
+        out = measure(base, *words, given.vectors_cache)
     if given.as_json:
         print(json.dumps(out, indent=1, ensure_ascii=False))
     else:
