@@ -76,8 +76,8 @@ _SEPARATOR = (
     r"|(?P<space>(?=[ \t\r\n]))"
     r")(?:[*_~]{1,3}(?=[ \t]))?[ \t]{0,40}"
 )
-# Neighbours in a list that are read after its first value.
-_LONGEST_LIST = 100
+# Plain words in a row, in a list of passwords, that are passed over in search of the next one.
+_MISSES = 8
 _NEXT_ITEM = r"[\"']?(?:[ \t]{0,8},\s{0,20}|[ \t]{0,8}\r?\n[ \t]{0,40}-[ \t]{1,4})(?=[^\s])"
 _NEXT_LINE = (
     r"(?:[|>][+\-]?\d?)?[ \t]{0,8}\\?(?:\r?\n[ \t]{0,40}(?=\r?\n))?(?:\r?\n|\\r\\n|\\n)"
@@ -213,7 +213,8 @@ def _values(text: str, at: int, name_at: int, strength: str, sure: bool) -> Gene
     if not sure and how in ("say", "space", "bar"):
         return at
     kind, name_end = "password" if strength in (STRONG, "pin") else "secret", at
-    for _ in range(_LONGEST_LIST):
+    missed, passed_over = 0, False
+    while True:
         found = read_value(text, start)
         if found is None:
             return at
@@ -222,19 +223,24 @@ def _values(text: str, at: int, name_at: int, strength: str, sure: bool) -> Gene
             # A tag that is never closed counts when it begins its line.
             return at
         passed_on = not quoted and last - first > 2 and text[name_at:name_end].lower().endswith(text[first:last].lower())
+        in_list = listed or text[start : start + 1] in ("[", "(")
         if passed_on or not is_secret(text, first, last, quoted, strength, how):
-            # A long value that was no secret is not read again for each keyword inside it.
-            return last if last - first > 40 else at
-        if not quoted and last - first >= CAP:
-            more = compiled(r"\S*").match(text, last)
-            last = more.end() if more else last
-        yield first, last, kind
-        at = last
-        following = compiled(_NEXT_ITEM).match(text, last, last + 80)
-        if following is None or not (listed or text[start : start + 1] in "[("):
-            return last
+            missed, passed_over = missed + 1, True
+            if strength != STRONG or not in_list or missed > _MISSES:
+                # A long value that was no secret is not read again for each keyword inside it.
+                return last if last - first > 40 else at
+        else:
+            if not quoted and last - first >= CAP:
+                more = compiled(r"\S*").match(text, last)
+                last = more.end() if more else last
+            yield first, last, kind
+            missed = 0
+            # Keywords inside an item that was passed over are still to be looked at.
+            at = at if passed_over else last
+        following = compiled(_NEXT_ITEM).match(text, last, last + 80) if in_list else None
+        if following is None:
+            return at
         start, listed, how = following.end(), True, "below"
-    return at
 
 
 def _value_place(text: str, at: int, name_at: int) -> tuple[int, str, bool] | None:
