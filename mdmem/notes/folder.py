@@ -288,13 +288,11 @@ class Folder:
         gone = []
         with self.locked():  # who holds the lock knows that no writer is at work
             for path in self.last_scan.leftovers:
-                name = path.rpartition("/")[2]
-                if name.startswith(TEMP_PREFIX) and name.endswith(TEMP_SUFFIX):
-                    try:
-                        disk.unlink(self._writable(path))
-                        gone.append(path)
-                    except OSError:
-                        continue
+                try:
+                    disk.unlink(self._writable(path))
+                    gone.append(path)
+                except OSError:
+                    continue
         return gone
 
     # Inside
