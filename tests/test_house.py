@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent / "mdmem"
-GROUND = {"__init__", "clock", "config", "config_edit", "config_help", "detach", "errors"}
+GROUND = {"__init__", "clock", "config", "config_edit", "config_help", "data_home", "detach", "errors"}
 GROUND |= {"identity", "locate", "locks", "notes", "quickjson", "tokens"}
 LEVEL = dict.fromkeys(GROUND, 0)
 LEVEL.update(dict.fromkeys(("repo", "index", "llm"), 1))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from mdmem.data_home import data_folder
 from mdmem.quickjson import dumps, loads
 
 TYPE_CHECKING = False
@@ -67,19 +68,6 @@ class Place:
         """Return whether a file lies in one of the user's `[[folders]]`."""
         real = os.path.realpath(path)
         return path.lower().endswith(".md") and any(real.startswith(folder + os.sep) for folder in self.folders)
-
-
-def data_folder() -> str:
-    """Return the path of mdmem's data folder, as `config.data_home` has it, without its imports."""
-    named = os.environ.get("XDG_DATA_HOME", "")
-    if named and os.path.isabs(named):
-        return os.path.join(named, "mdmem")
-    home = os.environ.get("HOME", "")
-    if home:
-        return os.path.join(home, ".local/share", "mdmem")
-    from mdmem.config import data_home
-
-    return str(data_home())
 
 
 def find_place(cwd: str) -> Place | None:

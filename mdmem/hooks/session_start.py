@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
+from mdmem.data_home import data_folder
 from mdmem.hooks.failures import untold
-from mdmem.hooks.place import data_folder, find_place
+from mdmem.hooks.place import find_place
 from mdmem.hooks.seen import doubled
 from mdmem.hooks.turns import now, session_of, spool
 

@@ -6,6 +6,8 @@ import os
 import stat
 import zlib
 
+from mdmem.data_home import data_folder
+
 # Bytes of a socket's path that every system takes.
 LONGEST = 100
 
@@ -20,7 +22,7 @@ def folder() -> str:
     if base and os.path.isdir(base):
         path = os.path.join(base, "mdmem")
     else:
-        path = os.path.join(_data(), "run")
+        path = os.path.join(data_folder(), "run")
     if len(os.fsencode(path)) > LONGEST - 16:
         # A long home: a short place in the temporary folder, still ours alone.
         path = os.path.join("/tmp", f"mdmem-{os.getuid()}-{_short(path)}")
@@ -38,12 +40,12 @@ def folder() -> str:
 
 def socket_path() -> str:
     """Return the path of the socket. Raises NoAddress or OSError."""
-    return os.path.join(folder(), _short(_data()) + ".sock")
+    return os.path.join(folder(), _short(data_folder()) + ".sock")
 
 
 def lock_path() -> str:
     """Return the path of the lock that the one warm process holds. Raises NoAddress or OSError."""
-    return os.path.join(folder(), _short(_data()) + ".lock")
+    return os.path.join(folder(), _short(data_folder()) + ".lock")
 
 
 def hold() -> int | None:
@@ -72,18 +74,6 @@ def clear(path: str) -> None:
         from shutil import rmtree
 
         rmtree(path)
-
-
-def _data() -> str:
-    named = os.environ.get("XDG_DATA_HOME", "")
-    if named and os.path.isabs(named):
-        return os.path.join(named, "mdmem")
-    home = os.environ.get("HOME", "")
-    if home:
-        return os.path.join(home, ".local/share", "mdmem")
-    from mdmem.config import data_home
-
-    return str(data_home())
 
 
 def _short(text: str) -> str:
