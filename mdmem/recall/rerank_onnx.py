@@ -64,8 +64,6 @@ class OnnxReranker:
     def _guarded(self, work: Callable[[], Any]) -> Any:
         try:
             return work()
-        except RerankUnavailable:
-            raise
         except Exception as error:
             why = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
             raise RerankUnavailable(f"the cross-encoder in {self.folder} cannot be used", why=why) from error

@@ -132,9 +132,8 @@ def queries(store: Store, statements: Sequence[str], seconds: float = SECONDS) -
         _functions(connection, store, notes)
         connection.set_progress_handler(look, _STEPS)
         connection.set_authorizer(_authorizer)
-        if hasattr(connection, "setlimit"):
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
-            connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         return [_fetched(connection.execute(with_note(statement))) for statement in statements]
     except MemoryError as error:
         hint = "narrow it, or sort fewer columns"

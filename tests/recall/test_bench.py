@@ -234,3 +234,13 @@ def test_damaged_vectors_in_the_cache_are_made_again(tmp_path: Path, own_home: P
         path.write_bytes(b"damaged")
     (second,) = measure(data, ("dense",))
     assert second.ranks == first.ranks == [1]
+
+
+def test_a_model_that_does_not_answer_ends_the_measuring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MDMEM_EMBEDDING_BACKEND", "openai")
+    monkeypatch.setenv("MDMEM_EMBEDDING_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("MDMEM_EMBEDDING_MODEL", "m")
+    monkeypatch.setenv("MDMEM_EMBEDDING_DIMENSIONS", "8")
+    with pytest.raises(MdmemError) as caught:
+        measure(load_dataset(write(tmp_path / "p.json", PLAIN)), ("dense",))
+    assert "127.0.0.1" in str(caught.value) + caught.value.why

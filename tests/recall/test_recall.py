@@ -471,3 +471,23 @@ def test_each_way_to_join_the_streams_can_be_explained_or_not(store: Store, keep
         if explain:
             assert ("share" in data["results"][0]["explain"]) == (not plain)
     assert "context" not in data and "context" in recall(store, Query("vehicle", budget=100)).as_dict()
+
+
+def test_a_query_that_cannot_be_read_is_an_error_and_not_a_notice(store: Store, keep: Keep) -> None:
+    from mdmem.index.syntax import EXPANDED
+
+    keep("a", " ".join(f"zq{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}{chr(97 + n // 676)}x" for n in range(EXPANDED + 1)))
+    store.index.refresh(embed_budget_s=None)
+    with pytest.raises(UsageError, match="stands for"):
+        recall(store, Query("zq*", query_syntax=True))
+
+
+def test_a_note_that_words_alone_brought_is_compared_by_meaning_as_well(store: Store, keep: Keep) -> None:
+    """More notes are nearer in meaning than a stream hands on: the one with the rare word still has its cosine."""
+    for number in range(230):
+        keep(f"n{number:03d}", f"the vehicle number {number}")
+    keep("rare", "a zebra crossing")
+    store.index.refresh(embed_budget_s=None)
+    found = recall(store, Query("vehicle zebra", limit=300))
+    (hit,) = [hit for hit in found.results if hit.title == "rare"]
+    assert hit.bm25 is not None and hit.cosine is not None

@@ -151,6 +151,7 @@ class Judge:
         self.asked: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
         self.mode = "jina"
+        self.elsewhere = "/v1/rerank"
         judge = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -161,6 +162,8 @@ class Judge:
                 status, answer = judge.answer(body)
                 data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
                 self.send_response(status)
+                if status == 302:
+                    self.send_header("Location", judge.elsewhere)
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)
@@ -339,6 +342,18 @@ def test_an_endpoint_that_does_not_answer_is_not_waited_for(store: Store, monkey
         found = ask(store, "falcon hunts by day", rerank__backend="http", rerank__base_url=url)
     assert names(found) == ["day", "night"]
     assert [notice for notice in found.notices if "did not answer in time" in notice] == found.notices != []
+
+
+def test_the_key_does_not_follow_a_redirect(store: Store, judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    two(store)
+    monkeypatch.setenv("RERANK_KEY", "k-123")
+    other = Judge()
+    judge.mode, judge.elsewhere = "redirect", other.url + "/rerank"
+    settings = {"rerank__backend": "http", "rerank__base_url": judge.url, "rerank__api_key_env": "RERANK_KEY"}
+    found = ask(store, "falcon hunts by day", **settings)
+    assert judge.asked and other.asked == [] and "it answered 302" in found.notices[0]
+    other.http.shutdown()
+    other.http.server_close()
 
 
 def test_a_key_that_is_not_there_is_said_before_anything_is_sent(store: Store, judge: Judge) -> None:
