@@ -199,3 +199,33 @@ def test_dates_of_a_damaged_history_are_an_error_not_a_guess(store: Path) -> Non
     (store / ".git/objects" / first[:2] / first[2:]).unlink()
     with pytest.raises(GitFailed):
         history.path_dates(Git(store), ["a.md"])
+
+
+def merge_keeping(store: Path, sh: Sh, branch: str, when: datetime) -> None:
+    """Merge a branch without taking anything of it, as a person does who settles it by hand."""
+    date = when.isoformat()
+    env = {"GIT_COMMITTER_DATE": date, "GIT_AUTHOR_DATE": date}
+    sh(store, "merge", "-q", "-s", "ours", "-m", "both", branch, env=env)
+
+
+def test_a_note_that_one_branch_deleted_and_the_merge_kept_keeps_its_first_day(store: Path, sh: Sh) -> None:
+    save(store, "a.md", LONG, day(1))
+    sh(store, "switch", "-qc", "side")
+    save(store, "a.md", None, day(4))
+    sh(store, "switch", "-q", "main")
+    save(store, "a.md", LONG + "x", day(3))
+    merge_keeping(store, sh, "side", day(5))
+    assert history.path_dates(Git(store), ["a.md"]) == {"a.md": history.Dates("2026-03-01T12:00:00Z", "2026-03-03T12:00:00Z")}
+
+
+def test_a_name_that_one_branch_gave_up_and_another_kept_stays_its_notes(store: Path, sh: Sh) -> None:
+    save(store, "a.md", LONG, day(1))
+    sh(store, "switch", "-qc", "side")
+    (store / "a.md").rename(store / "b.md")
+    commit_paths(Git(store), ["a.md", "b.md"], "x", {}, when=day(4))
+    sh(store, "switch", "-q", "main")
+    save(store, "a.md", LONG + "x", day(3))
+    merge_keeping(store, sh, "side", day(5))
+    save(store, "b.md", LONG, day(6))
+    found = history.path_dates(Git(store), ["a.md", "b.md"])
+    assert found["a.md"] == history.Dates("2026-03-01T12:00:00Z", "2026-03-03T12:00:00Z")

@@ -82,3 +82,14 @@ def test_a_text_that_moved_under_another_id_is_another_note(world: World) -> Non
     one.sync()
     found = diff_notes(one.git, first, one.sh("rev-parse", "HEAD").strip())
     assert [(c.path, c.status, c.id) for c in found] == [("a.md", "removed", "mem-a"), ("b.md", "added", "mem-b")]
+
+
+def test_a_text_without_an_id_is_followed_by_its_likeness(world: World) -> None:
+    text = "a long text that is known by its words alone\n" * 10
+    one, _ = world.pair({"a.md": text})
+    first = one.sh("rev-parse", "HEAD").strip()
+    (one.top / "a.md").unlink()
+    one.write("b.md", text + "and one more line\n")
+    one.sync()
+    (found,) = diff_notes(one.git, first, one.sh("rev-parse", "HEAD").strip())
+    assert (found.path, found.old_path, found.status, found.added) == ("b.md", "a.md", "changed", ["and one more line"])
