@@ -265,3 +265,16 @@ def test_attributes_that_cannot_be_replaced_stay_and_leave_nothing_behind(
         install_driver(Git(repo))
     assert path.read_text() == "*.txt text\n"
     assert not list(path.parent.glob("attributes.*"))
+
+
+def test_an_installed_package_needs_no_path_in_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "PYTHONPATH=" in driver_command()
+    package = Path(driver_install.__file__).resolve().parent.parent.parent
+    monkeypatch.setattr(driver_install.site, "getsitepackages", lambda: [str(package)])
+    assert "PYTHONPATH=" not in driver_command()
+
+    def none() -> list[str]:
+        raise AttributeError("this interpreter has no site folders")
+
+    monkeypatch.setattr(driver_install.site, "getsitepackages", none)
+    assert "PYTHONPATH=" in driver_command()

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import pytest
+
+from mdmem.locks import try_lock
 from mdmem.repo import maintenance
+from mdmem.repo.git import Git
 
 from .conftest import World
 from .test_sync import note
@@ -58,3 +63,16 @@ def test_as_a_program_it_finds_its_package(world: World) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert (Path(one.top) / ".git" / "objects" / "info" / "commit-graphs").exists()
+
+
+def test_one_process_packs_at_a_time_and_nothing_that_fails_is_told(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git = Git(repo)
+    with try_lock(git.common_dir / "mdmem" / "maintenance.lock") as free:
+        assert free and maintenance.maintain(git) is False
+    assert maintenance.main([str(tmp_path / "nowhere")]) == 1 and maintenance.main([str(repo)]) == 0
+    monkeypatch.setattr(maintenance, "due", lambda *_: True)
+    shutil.rmtree(repo / ".git" / "mdmem")
+    (repo / ".git" / "mdmem").write_text("a file where a folder belongs")
+    assert maintenance.start_if_due(git) is False

@@ -388,3 +388,13 @@ def test_a_key_that_one_side_moved_to_the_top_takes_the_others_new_value_along()
 def test_metadata_that_is_a_text_is_a_field_like_any_other() -> None:
     merged = both("metadata: word\na: 1", "metadata: word\na: 2", "metadata: other\na: 1")
     assert parse(merged.text).fields == {"metadata": "other", "a": "2"}
+
+
+def test_what_one_side_took_out_of_our_lists_stays_out() -> None:
+    for listed in ("merged:\n  - field: status\n    value: open", "conflicts:\n  - a word"):
+        base = listed + "\ntitle: T"
+        assert block(both(base, "title: T", base.replace("title: T", "title: U"))) == "title: U\n"
+        more = listed + listed[listed.index("\n") :].replace("open", "done").replace("a word", "another")
+        merged = both(base, more + "\ntitle: T", listed.partition("\n")[0] + " []\ntitle: U")
+        assert "open" not in block(merged) and "a word" not in block(merged)
+        assert "done" in block(merged) or "another" in block(merged)
