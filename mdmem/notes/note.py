@@ -293,6 +293,9 @@ def as_list(value: Value | None) -> list[str]:
     if isinstance(value, str):
         return [] if value.strip() in _NOTHING else [value.strip()]
     found: list[str] = []
+    only = value[0] if len(value) == 1 else None
+    if isinstance(only, list) and only and all(isinstance(part, str) for part in only):
+        value = [value]  # a link on the line below its key, with no other beside it
     for item in value:
         if isinstance(item, str):
             found += as_list(item)

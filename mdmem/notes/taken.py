@@ -30,10 +30,7 @@ class Taken:
     def kept(self) -> Iterator[None]:
         """List each folder once in here, so that ten thousand new notes do not read it ten thousand times.
 
-        Who uses it holds the write lock, and tells of what it adds and changes."""
-        if self._known is not None:
-            yield
-            return
+        Who uses it holds the write lock, once, and tells of what it adds and changes."""
         self._known = {}
         try:
             yield

@@ -641,3 +641,13 @@ def test_a_folder_is_no_note_and_its_descriptor_is_given_back(folder: Folder) ->
             folder.read_bytes("memories/a.md")
         assert caught.value.code == "special_file"
     assert before == 0 or len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_large_note_is_flagged_whatever_its_name_is_written_in(folder: Folder) -> None:
+    from mdmem.notes.scan import MAX_BYTES
+
+    for name in ("large.md", "\u5927.md"):
+        with open(folder.root / name, "wb") as file:
+            file.truncate(MAX_BYTES + 1)
+    assert paths(folder) == ["large.md", "\u5927.md"]
+    assert problems(folder) == {"large.md": "large", "\u5927.md": "large"}

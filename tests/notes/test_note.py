@@ -217,3 +217,7 @@ def test_a_scope_that_cannot_be_read_is_not_taken_for_shared(text: str, scope: s
     assert load("memories/a.md", text.encode()).scope == scope
     if scope and "\n\n---" not in text:
         assert load("memories/a.md", text.encode("utf-16")).scope in (scope, UNREADABLE)
+
+
+def test_a_link_on_the_line_below_its_key_is_a_link() -> None:
+    assert note("rel:\n  [[A]]\nrelates_to:\n  - [[B]]").words("rel") == ["[[A]]"]

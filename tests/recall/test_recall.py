@@ -491,3 +491,14 @@ def test_a_note_that_words_alone_brought_is_compared_by_meaning_as_well(store: S
     found = recall(store, Query("vehicle zebra", limit=300))
     (hit,) = [hit for hit in found.results if hit.title == "rare"]
     assert hit.bm25 is not None and hit.cosine is not None
+
+
+def test_the_ways_to_join_the_streams_are_different_ones(store: Store, keep: Keep) -> None:
+    for number in range(6):
+        keep(f"n{number}", f"the vehicle number {number} " + "and lunch " * number)
+    store.index.refresh(embed_budget_s=None)
+    fused = {
+        fusion: [dict(hit.steps)["fused"] for hit in recall(store, Query("vehicle lunch", fusion=fusion, explain=True)).results]
+        for fusion in ("rrf", "minmax")
+    }
+    assert fused["rrf"] != fused["minmax"]
