@@ -6,12 +6,14 @@ import os
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from mdmem.clock import FixedClock
 from mdmem.store import Store
+from tests import injected
 
 # The same examples on every run, and none given up for slowness: a red test is then a change, not a draw.
 settings.register_profile("same", derandomize=True, deadline=None, print_blob=True)
@@ -86,6 +88,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             for item in items:
                 if option in item.keywords:
                     item.add_marker(skip)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand what was injected in a worker process to the one that reports."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["injected"] = dict(injected.counts)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    injected.counts.update(getattr(node, "workeroutput", {}).get("injected", {}))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say how often the tests of faults injected what."""
+    if injected.counts:
+        terminalreporter.section("injected")
+        for what, number in sorted(injected.counts.items()):
+            terminalreporter.line(f"{number:7,} {what}")
 
 
 @pytest.fixture(autouse=True)

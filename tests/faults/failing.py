@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from mdmem.repo import git as runner
+from tests.injected import count
 
 ERRORS: dict[str, Callable[[], BaseException]] = {
     "full disk": lambda: OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)),
@@ -45,6 +46,7 @@ class Failing:
             self.left -= 1
             if self.left == 0:
                 self.hit = name
+                count(f"calls that failed: {self.error}")
             return self.left == 0
 
     def inside(self, path: Any) -> bool:

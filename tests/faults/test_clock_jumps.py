@@ -15,6 +15,7 @@ from mdmem.clock import FixedClock
 from mdmem.notes.note import load
 from tests.conftest import NOW
 from tests.hooks.host import payload, run_hook, sample
+from tests.injected import count
 from tests.repo.conftest import World, plain_git
 
 MOMENTS = (
@@ -62,6 +63,7 @@ def test_commands_go_on_wherever_the_clock_stands(
         ]
         for words in lines:
             capsys.readouterr()
+            count("commands with a clock that jumped")
             code = run(["-C", str(top), *words, "--json"])
             told = capsys.readouterr()
             assert "unexpected" not in told.err and code in (0, 1, 3, 5), (moment, words, code, told)

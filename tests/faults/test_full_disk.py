@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.injected import count
+
 from .test_nth_call import CODES, SCENES, Bench, check, repaired
 
 ROOM = (4000, 0, 8, 16, 40)  # KB that are left
@@ -57,6 +59,7 @@ def test_a_command_on_a_full_disk_loses_nothing(scene: str, small: Path, capsys:
     for room in ROOM:
         bench.reset()
         filler = fill(small, room)
+        count("commands on a full disk")
         capsys.readouterr()
         words = [sys.executable, "-m", "mdmem", "-C", str(bench.store), *bench.args]
         done = subprocess.run(words, env={**os.environ, "PYTHONPATH": ROOT}, capture_output=True, text=True, check=False)

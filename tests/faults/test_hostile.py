@@ -19,6 +19,7 @@ import pytest
 
 from mdmem.cli.main import run
 from tests.hooks.host import SAMPLES, make_store, payload, run_hook
+from tests.injected import count
 from tests.repo.conftest import plain_git
 
 from .hostile import BIDI, CSI, ESC, OBEYED, OSC, Trap, quoted, state_of
@@ -183,6 +184,7 @@ def printed(top: Path, capsys: pytest.CaptureFixture[str], trap: Trap) -> None:
                 continue
             capsys.readouterr()
             began = time.monotonic()
+            count("commands in a hostile repository")
             code = run(["-C", str(top), *words, *more])
             told = capsys.readouterr()
             assert code in (0, 1, 2, 3, 4, 6) and "unexpected" not in told.err, (words, code, told.err)
@@ -214,11 +216,13 @@ def test_f34_f38_p1_p15_g46_g47_a_hostile_clone_is_read_and_nothing_of_it_runs(
         ("import", str(trap.outside)), ("message", "send", "claude", "hello"),
     ):  # fmt: skip
         capsys.readouterr()
+        count("commands in a hostile repository")
         code = run(["-C", str(hostile), *words])
         told = capsys.readouterr()
         assert code == 1 and "is not trusted" in told.err, (words, code, told)
     assert state_of(hostile) == before
     for event in SAMPLES:
+        count("hooks in a hostile repository")
         done = run_hook(event, {**payload(event, hostile), **SAMPLES[event]}, cwd=hostile)
         assert done.code == 0 and b"mdmem-context" not in done.out, (event, done.out)
         assert b"Ignore all previous" not in done.out

@@ -11,6 +11,7 @@ import pytest
 from mdmem.cli.main import run
 from mdmem.errors import MdmemError
 from mdmem.memory.sharing import store_of
+from tests.injected import count
 from tests.repo.conftest import plain_git
 
 from .test_state import WAYS
@@ -46,6 +47,7 @@ def test_a_damaged_kept_clone_is_made_anew(url: str, way: str, tmp_path: Path, r
         shutil.rmtree(top)
         shutil.copytree(tmp_path / "kept", top, symlinks=True)
         WAYS[way](top / name)
+        count("files of a kept clone damaged")
         assert good(url) == top, name
 
 

@@ -24,6 +24,7 @@ from mdmem.cli.main import run
 from mdmem.clock import FixedClock
 from mdmem.notes.note import load
 from mdmem.repo.merge import merge
+from tests.injected import count
 from tests.repo.conftest import Clone, plain_git
 from tests.repo.test_faults import wait_for_git
 
@@ -71,6 +72,7 @@ class Machine:
             os.kill(process.pid, signal.SIGKILL)
             out, _ = process.communicate()
             self.died += 1
+            count("kills: remember, edit, sync as processes")
         self.settle(process.pid)
         return out.decode()
 

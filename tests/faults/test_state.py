@@ -21,6 +21,7 @@ import pytest
 from mdmem.repo.own import is_note
 from mdmem.warm import address, client, starting
 from tests.hooks.host import wait_until
+from tests.injected import count
 from tests.repo.conftest import plain_git
 
 from .state_scene import FORGOTTEN, KINDS, MEMORY, TOLD, Machine, kind_of, settled
@@ -131,6 +132,7 @@ def used(machine: Machine, capsys: pytest.CaptureFixture[str], where: str, short
         capsys.readouterr()
         code = machine.run(*words, "--json")
         told = capsys.readouterr()
+        count("commands with damaged state")
         at = f"{where}: mdmem {' '.join(words)}: exit {code}\n{told.out}\n{told.err}"
         assert code in CODES and "unexpected" not in told.err + told.out and "Traceback" not in told.err, at
         answer = json.loads(told.out)
@@ -161,6 +163,7 @@ def damaged(machine: Machine, names: list[str], way: str, capsys: pytest.Capture
     for name in names:
         path = machine.state()[name]
         WAYS[way](path)
+        count("files of local state damaged")
     where = f"{', '.join(names[:3])} {way}"
     codes = used(machine, capsys, where, short)
     nothing_lost(machine, before, where)
@@ -250,6 +253,7 @@ def test_the_warm_process_is_had_again_whatever_became_of_its_files(
     assert len(names) == 2
     for name in names:
         WAYS[way](machine.state()[name])
+        count("files of the warm process damaged")
     assert client.ask({"op": "status"}) is None
     assert machine.run("recall", "deploys", "--keyword", "--json") == 0
     assert starting.start()

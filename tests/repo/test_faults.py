@@ -22,6 +22,7 @@ import pytest
 from mdmem.clock import FixedClock
 from mdmem.notes import disk
 from mdmem.repo import git as runner
+from tests.injected import count
 
 from .conftest import Clone, World
 from .test_sync import note
@@ -150,6 +151,7 @@ def every_step(name: str, template: Path, folder: Path, stride: int, after: bool
         if not failing.hit:
             assert result is not None and result.state == "conflict"
             return number
+        count(f"steps of a sync that failed: {name}{', after it was done' if after else ''}")
         in_order(two, seen)
         healed(one, two)
     raise AssertionError("there is no end of steps")
@@ -212,6 +214,7 @@ def kills(world: World, count: int, seed: int) -> None:
         two.sync()
         time.sleep(rng.random() * 1.5)
         process.send_signal(signal.SIGKILL)
+        count("kills: notes, commits and syncs in one process")
         told |= {line.decode().strip() for line in process.stdout.read().splitlines(keepends=True) if line.endswith(b"\n")}
         process.wait()
         for path in told:
