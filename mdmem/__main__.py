@@ -21,8 +21,20 @@ _CALLED_BY_PROGRAMS = {
 }
 
 
+def _in_utf8() -> None:
+    """Start again in Python's UTF-8 mode where the locale has another coding: names of files and words of the command line
+    would not be what they are, and letters would be lost. What is printed keeps the terminal's coding."""
+    if sys.platform == "win32" or sys.getfilesystemencoding().lower() in ("utf-8", "utf8"):
+        return
+    import os
+
+    os.environ.setdefault("PYTHONIOENCODING", sys.stdout.encoding if sys.stdout else "utf-8")
+    os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+
+
 def main() -> int:
     """Run the command in sys.argv; returns the process exit code."""
+    _in_utf8()
     args = sys.argv[1:]
     first = args[0] if args else ""
     if first in ("--version", "-V"):

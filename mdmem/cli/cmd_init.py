@@ -35,7 +35,7 @@ def command(ctx: click.Context, directory: str, remote: str, as_json: bool) -> N
         if made.already:
             say(f"Already a store: {place(made.root)}")
         else:
-            say(f"Made a {made.mode} store at {place(made.root)}")
+            say(f"Made {'an' if made.mode == 'embedded' else 'a'} {made.mode} store at {place(made.root)}")
         for text in made.notices:
             note(f"note: {text}")
         if not made.already:

@@ -13,12 +13,12 @@ from mdmem.errors import MdmemError
 
 
 def dump(data: Any) -> str:
-    """Return `data` as JSON text, keys as given, non-ASCII kept; lone surrogates escaped."""
+    """Return `data` as JSON text, keys as given, non-ASCII kept; escaped where it could not be printed, as lone surrogates."""
     import json
 
     text = json.dumps(data, ensure_ascii=False, indent=1)
     try:
-        text.encode("utf-8")
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except UnicodeEncodeError:
         text = json.dumps(data, indent=1)
     return text

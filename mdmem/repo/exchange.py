@@ -52,12 +52,35 @@ def fetch(git: Git, upstream: Upstream, timeout: float, sleep: Callable[[float],
     while True:
         try:
             git.run(*CHECKED, *args, "--prune", "--", upstream.remote, heads, leases, network=True, timeout=timeout)
-            return Fetched(git.rev(fetched_ref(upstream)))
+            break
         except GitFailed as error:
             # 1: the remote was reached and a ref could not be moved, as when the fetch of a killed sync still runs.
             if error.status != 1 or not pauses:
                 return Fetched(error=error.why or str(error))
             sleep(pauses.pop(0))
+    tip = git.rev(fetched_ref(upstream))
+    if tip is not None and (lacking := _complete(git, upstream, tip, timeout)):
+        return Fetched(error=lacking)
+    return Fetched(tip)
+
+
+def _complete(git: Git, upstream: Upstream, tip: str, timeout: float) -> str:
+    """In a partial clone, get the texts that `tip` brings: no later step goes to the network. Returns why it could not."""
+    try:
+        if b"promisor" not in (git.common_dir / "config").read_bytes():
+            return ""
+        span = f"{tip}\n".encode() + (b"^HEAD\n" if git.rev("HEAD") else b"")
+        args = ("rev-list", "--objects", "--no-object-names", "--missing=print", "--stdin")
+        listed = git.run(*args, input=span, read=True, timeout=timeout).out.split()
+        lost = b"".join(name[1:] + b"\n" for name in listed if name.startswith(b"?"))
+        if lost:
+            filling = ("fetch", "--quiet", "--no-tags", "--no-filter", "--no-auto-maintenance", "--no-write-fetch-head")
+            git.run(*filling, "--stdin", upstream.remote, input=lost, network=True, timeout=timeout)
+    except GitFailed as error:
+        return error.why or str(error)
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
 
 
 def other_branches(git: Git, upstream: Upstream, timeout: float) -> list[str]:

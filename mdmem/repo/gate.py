@@ -91,7 +91,7 @@ def in_commits(
             for oid, data in zip(oids, reader.many(oids)):
                 if data is None:
                     why = f"the object {oid[:10]} of {blobs[oid]} is not here"
-                    hint = "git fsck; in a partial clone: git fetch --refetch"
+                    hint = "git fsck; in a partial clone: git fetch --refetch --no-filter"
                     raise GateFailed("the scan for secrets failed", why=why, hint=hint)
                 held = findings(data, blobs[oid], scan)
                 for secret in _new_ones(reader, known, held, data) if held else []:

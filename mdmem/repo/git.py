@@ -57,6 +57,7 @@ _FIXED = {
 _SETTINGS = (
     "core.quotePath=false",
     "core.fsmonitor=false",
+    "core.safecrlf=false",
     "core.hooksPath=/dev/null",
     "safe.bareRepository=explicit",
     "submodule.recurse=false",
@@ -195,7 +196,7 @@ def _start(top: Path, args: Sequence[str], env: dict[str, str], stdin: int, stde
             start_new_session=True,  # own group for the time limit; no terminal for ssh to ask on
         )
     except FileNotFoundError as error:
-        raise MdmemError("git is not installed, or the folder is gone", str(error), "install git 2.38 or newer") from error
+        raise GitFailed("git is not installed, or the folder is gone", str(error), "install git 2.38 or newer") from error
     except OSError as error:
         raise GitFailed("git could not be started", why=error.strerror or str(error)) from error
 
@@ -296,6 +297,11 @@ class Git(Layout):
         return os.fsdecode(done.out.rstrip(b"\0")) if done.code == 0 else None
 
 
+_ENDED = "an object may be missing"
+# What a person types where an object is missing: nothing of ours goes to the network for one.
+REFETCH = "git fsck; in a partial clone: git fetch --refetch --no-filter"
+
+
 class BlobReader:
     """`with BlobReader(git) as blobs: blobs.read(oid)`: many objects from one git process."""
 
@@ -359,18 +365,18 @@ class BlobReader:
             for name in names:
                 yield None if "\n" in name else self._answer(process)
         except BrokenPipeError as error:
-            raise GitFailed("git cat-file ended early", hint="git fsck") from error
+            raise GitFailed("git cat-file ended early", why=_ENDED, hint=REFETCH) from error
 
     def _answer(self, process: subprocess.Popen[bytes]) -> bytes | None:
         assert process.stdout
         head = process.stdout.readline()
         if not head:
-            raise GitFailed("git cat-file ended early", hint="git fsck")
+            raise GitFailed("git cat-file ended early", why=_ENDED, hint=REFETCH)
         parts = head.split()
         if len(parts) < 3 or parts[-1] in (b"missing", b"ambiguous") or not parts[-1].isdigit():
             return None
         size = int(parts[-1])
         data = process.stdout.read(size + 1)
         if len(data) != size + 1:
-            raise GitFailed("git cat-file ended early", hint="git fsck")
+            raise GitFailed("git cat-file ended early", why=_ENDED, hint=REFETCH)
         return data[:-1]

@@ -98,7 +98,7 @@ def _read(git: Git, entries: Iterable[tuple[str, str]]) -> Iterator[tuple[str, s
                 raise RefusedState(
                     "the scan for secrets could not run",
                     why=f"the object {oid[:10]} of {path} is not here",
-                    hint="git fsck; in a partial clone: git fetch --refetch",
+                    hint="git fsck; in a partial clone: git fetch --refetch --no-filter",
                 )
             yield path, oid, data
 

@@ -17,7 +17,7 @@ from mdmem.locks import FileLock
 from mdmem.repo import exchange
 from mdmem.repo.commit import commit_lock
 from mdmem.repo.gate import GateFailed, Scan, unpushed_findings
-from mdmem.repo.git import Git, GitFailed
+from mdmem.repo.git import REFETCH, Git, GitFailed
 from mdmem.repo.lease import observe, seen_file
 from mdmem.repo.ledger import lost_in, note_count, too_many
 from mdmem.repo.place import finish, in_the_way, journal_path, place
@@ -108,7 +108,7 @@ class _Run:
             self._refused(Refusal(_named(error), why=error.why or error.message, hint=error.hint or "git status"))
         except KeyError as error:
             why = f"the object {error.args[0]!r} is missing"
-            self._refused(Refusal("a damaged or partial repository", why=why, hint="git fsck"))
+            self._refused(Refusal("a damaged or partial repository", why=why, hint=REFETCH))
         except OSError as error:
             self._refused(Refusal("the disk refused a write", why=error.strerror or str(error), hint="free space, then again"))
         return self.result
@@ -378,6 +378,7 @@ def _named(error: MdmemError) -> str:
     text = str(error).lower()
     for sign, name in (
         ("dubious ownership", "dubious ownership"),
+        ("git is not installed", "git is not installed"),
         (".lock", "index locked"),
         ("no space left", "full disk"),
         ("read-only file system", "read-only disk"),

@@ -16,6 +16,8 @@ from mdmem.repo.survey import Pending, survey
 from mdmem.repo.sync_types import Refusal, SyncOptions
 from mdmem.repo.tree import Contents, tree
 
+LARGEST = 16 << 20  # bytes of a file that is looked through for secrets; a larger one is no note
+
 
 @dataclass
 class Local:
@@ -76,6 +78,10 @@ def _passes(git: Git, item: Pending, scan: Scan | None, options: SyncOptions, lo
     try:
         if target.is_symlink() or not target.is_file():
             local.notices.append(f"{item.path} is not a regular file and was left out")
+            return False
+        if target.stat().st_size > LARGEST:
+            size = f"{LARGEST >> 20} MB"
+            local.notices.append(f"{item.path} is larger than {size} and was left out: it is not looked through for secrets")
             return False
         found = findings(target.read_bytes(), item.path, scan)
     except OSError as error:

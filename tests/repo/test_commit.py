@@ -16,7 +16,7 @@ from mdmem.repo.commit import Committed, commit_paths, pending, remembered, with
 from mdmem.repo.git import Git
 from mdmem.repo.stream import Moved
 
-from .conftest import Sh
+from .conftest import Sh, plain_git
 from .test_state import clash
 
 
@@ -422,3 +422,52 @@ def test_large_contents_go_into_packs(repo: Path, sh: Sh, monkeypatch: pytest.Mo
 def test_a_message_may_have_a_body(repo: Path, sh: Sh) -> None:
     text = stream.message_text("set:  two\nlines", {"Agent": ""}, " why\n")
     assert text == "set: two lines\n\nwhy\n\nMdmem-Op: set\n"
+
+
+def test_a_note_is_saved_where_there_is_no_git(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import json
+
+    from mdmem.cli.main import run
+
+    top = tmp_path / "store"
+    assert run(["init", str(top)]) == 0
+    capsys.readouterr()
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", str(tmp_path))
+        assert run(["-C", str(top), "remember", "fact", "Kept without git.", "--json"]) == 0
+        saved = json.loads(capsys.readouterr().out)
+        assert not saved["committed"] and "git is not installed" in saved["reason"] and (top / saved["path"]).is_file()
+        assert run(["-C", str(top), "sync"]) in (1, 6)
+        assert "git is not installed" in capsys.readouterr().err
+    assert run(["-C", str(top), "remember", "fact", "Kept with git."]) == 0
+    assert plain_git(top, "status", "--porcelain") == ""
+
+
+def test_a_users_check_of_line_ends_stops_no_commit(tmp_path: Path) -> None:
+    from mdmem.cli.main import run
+
+    for name, value in (("core.autocrlf", "true"), ("core.safecrlf", "true")):
+        plain_git(tmp_path, "config", "--global", name, value)
+    top = tmp_path / "store"
+    assert run(["init", str(top)]) == 0
+    (top / "memories").mkdir(exist_ok=True)
+    (top / "memories" / "crlf.md").write_bytes(b"\xef\xbb\xbf---\r\ntitle: a\r\n---\r\nmixed\nends\r\n")
+    assert run(["-C", str(top), "sync"]) == 0
+    assert plain_git(top, "ls-files").split() == [".gitattributes", ".mdmem.toml", "memories/crlf.md"]
+    assert plain_git(top, "status", "--porcelain") == ""
+
+
+def test_a_file_too_large_to_be_looked_through_is_left_out_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from mdmem.cli.main import run
+
+    top = tmp_path / "store"
+    assert run(["init", str(top)]) == 0
+    assert run(["-C", str(top), "remember", "fact", "The harbor opens at nine."]) == 0
+    (top / "memories" / "huge.md").write_bytes(b"x" * (17 << 20))
+    (top / "memories" / "small.md").write_bytes(b"small\n")
+    capsys.readouterr()
+    assert run(["-C", str(top), "sync"]) == 0
+    assert "huge.md is larger than 16 MB" in capsys.readouterr().err
+    assert plain_git(top, "status", "--porcelain") == "?? memories/huge.md\n"
