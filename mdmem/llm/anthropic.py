@@ -10,7 +10,7 @@ from typing import Any
 from mdmem.config import Config
 from mdmem.errors import UsageError
 from mdmem.llm.http import HttpFailed, Post
-from mdmem.llm.model import Answer, LlmRefused, LlmUnavailable, api_key
+from mdmem.llm.model import KEY_TIMEOUT, Answer, LlmRefused, LlmUnavailable, api_key
 
 
 @dataclass
@@ -27,13 +27,13 @@ class Anthropic:
     enforce: bool = True
 
     @classmethod
-    def configured(cls, config: Config) -> Anthropic:
+    def configured(cls, config: Config, key_timeout: float = KEY_TIMEOUT) -> Anthropic:
         """Return the back end that the user's configuration describes. Raises UsageError or LlmUnavailable."""
         base = str(config.get("llm.base_url")) or os.environ.get("ANTHROPIC_BASE_URL", "") or "https://api.anthropic.com"
         model = str(config.get("llm.model"))
         if not model:
             raise UsageError("no language model is named", hint="mdmem config set llm.model NAME")
-        key, token = api_key(config, "ANTHROPIC_API_KEY"), os.environ.get("ANTHROPIC_AUTH_TOKEN", "")
+        key, token = api_key(config, "ANTHROPIC_API_KEY", key_timeout), os.environ.get("ANTHROPIC_AUTH_TOKEN", "")
         if not key and not token:
             raise LlmUnavailable("no key for Anthropic", hint="export ANTHROPIC_API_KEY=…")
         post = Post(timeout=float(config.get("llm.timeout")))

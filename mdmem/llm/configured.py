@@ -10,7 +10,7 @@ from typing import Any
 from mdmem.clock import Clock
 from mdmem.config import Config
 from mdmem.llm.ledger import Ledger
-from mdmem.llm.model import Llm, load_backend
+from mdmem.llm.model import KEY_TIMEOUT, Llm, load_backend
 from mdmem.locate import write_private
 
 # Seconds for which somebody who waits asks no more after an answer that did not come.
@@ -21,7 +21,7 @@ def load_llm(config: Config, data_home: Path, clock: Clock, within: float = 0.0)
     """Return the configured model, None for none. Raises UsageError for a back end that is not known.
 
     `within`: somebody waits, so an answer that takes longer than so many seconds is none."""
-    backend = load_backend(config)
+    backend = load_backend(config, min(within, KEY_TIMEOUT)) if within else load_backend(config)
     if backend is None:
         return None
     if within:

@@ -173,7 +173,11 @@ def misfit(value: Any, schema: Mapping[str, Any], where: str = "$") -> str:
     return ""
 
 
-def api_key(config: Config, default_variable: str) -> str:
+# Seconds that the program which prints the key may take: it may ask its user.
+KEY_TIMEOUT = 20.0
+
+
+def api_key(config: Config, default_variable: str, timeout: float = KEY_TIMEOUT) -> str:
     """Return the key from the environment variable or command that the user's configuration names; '' when none."""
     variable = str(config.get("llm.api_key_env")) or default_variable
     if os.environ.get(variable):
@@ -183,7 +187,7 @@ def api_key(config: Config, default_variable: str) -> str:
         return ""
     try:
         done = subprocess.run(
-            shlex.split(command), stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=True, text=True
+            shlex.split(command), stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=True, text=True
         )
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         why = type(error).__name__
@@ -191,7 +195,7 @@ def api_key(config: Config, default_variable: str) -> str:
     return done.stdout.strip()
 
 
-def load_backend(config: Config) -> Backend | None:
+def load_backend(config: Config, key_timeout: float = KEY_TIMEOUT) -> Backend | None:
     """Return the back end that the user's configuration names, None for none. Raises UsageError for an unknown one."""
     name = str(config.get("llm.backend"))
     if name in ("", "none", "off"):
@@ -199,11 +203,11 @@ def load_backend(config: Config) -> Backend | None:
     if name == "openai":
         from mdmem.llm.openai import OpenAI
 
-        return OpenAI.configured(config)
+        return OpenAI.configured(config, key_timeout)
     if name == "anthropic":
         from mdmem.llm.anthropic import Anthropic
 
-        return Anthropic.configured(config)
+        return Anthropic.configured(config, key_timeout)
     if name == "command":
         from mdmem.llm.command import Command
 

@@ -10,7 +10,7 @@ from typing import Any
 from mdmem.config import Config
 from mdmem.errors import UsageError
 from mdmem.llm.http import HttpFailed, Post
-from mdmem.llm.model import Answer, LlmRefused, api_key
+from mdmem.llm.model import KEY_TIMEOUT, Answer, LlmRefused, api_key
 
 
 @dataclass
@@ -27,14 +27,15 @@ class OpenAI:
     enforce: bool = True
 
     @classmethod
-    def configured(cls, config: Config) -> OpenAI:
+    def configured(cls, config: Config, key_timeout: float = KEY_TIMEOUT) -> OpenAI:
         """Return the back end that the user's configuration describes. Raises UsageError when no model is named."""
         base = str(config.get("llm.base_url")) or os.environ.get("OPENAI_BASE_URL", "") or "https://api.openai.com/v1"
         model = str(config.get("llm.model"))
         if not model:
             raise UsageError("no language model is named", hint="mdmem config set llm.model NAME")
         post = Post(timeout=float(config.get("llm.timeout")))
-        return cls(base.rstrip("/"), model, api_key(config, "OPENAI_API_KEY"), int(config.get("llm.max_tokens")), post)
+        key = api_key(config, "OPENAI_API_KEY", key_timeout)
+        return cls(base.rstrip("/"), model, key, int(config.get("llm.max_tokens")), post)
 
     def preview(self, system: str, prompt: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         return {"url": f"{self.base_url}/chat/completions", "body": self._body(system, prompt, schema)}

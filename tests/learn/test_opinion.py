@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -177,6 +178,18 @@ def test_a_model_that_gave_no_answer_is_left_alone_for_a_minute(make_store: Call
     asked = len(server.prompts)
     second = [remember(asking, Memory("fact", text, ask=True)) for text in ERRORS]
     assert first.failed and "a moment ago" in second[1].failed and len(server.prompts) == asked
+
+
+def test_a_program_that_asks_for_the_key_is_not_left_behind(
+    make_store: Callable[..., Store], server: Server, tmp_path: Path
+) -> None:
+    command = f"sh -c 'echo $$ > {tmp_path}/pid; exec sleep 1234'"
+    asking = make_store(**options_of(server, 1.0), **{"llm.key_command": command})
+    begin = time.monotonic()
+    assert "key command" in two(asking, ALLOWED)[1].failed
+    assert time.monotonic() - begin < 20
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 def test_the_daily_limit_holds_also_for_answers_that_never_came(make_store: Callable[..., Store], server: Server) -> None:
