@@ -1,10 +1,10 @@
 """A language model's word on a pair of memories that the rules leave in doubt, and what may follow from it.
 
 Its answers are untrusted text: what follows never takes away what somebody said. A contradiction may become a replacement where
-the newer text speaks of all that the older one speaks of (the older note stays, superseded), never nothing. Of two texts that
-may be one, the newer may join the older note, which then has both wordings; or both are kept apart, where each has a word that
-the other lacks. Every other answer, a wrong id, no JSON, a refusal, a spent limit or no answer in time leaves the result of the
-rules, and the pair waits for `mdmem review`.
+the two plainly speak of one thing and differ in a denial or in one value (the older note stays, superseded), never nothing. Of
+two texts that may be one, the newer may join the older note, which then has both wordings; or both are kept apart, where each
+has a word that the other lacks. Every other answer, a wrong id, no JSON, a refusal, a spent limit or no answer in time leaves
+the result of the rules, and the pair waits for `mdmem review`.
 
 `decide.md` in `$XDG_CONFIG_HOME/mdmem/learn/` takes the place of our prompt.
 """
@@ -20,10 +20,10 @@ from mdmem.errors import MdmemError
 from mdmem.learn import advice
 from mdmem.learn.apply import joined
 from mdmem.learn.ask import prompt_text
-from mdmem.learn.compare import compare
+from mdmem.learn.compare import SAME, compare, jaccard
 from mdmem.learn.decide import HAPPENED, Decision, first_paragraph, said_later, statement_of
 from mdmem.learn.guards import excluded
-from mdmem.learn.statement import Statement, read
+from mdmem.learn.statement import Statement, known_names, read
 from mdmem.llm.model import LlmUnavailable
 from mdmem.notes.redact import redact
 
@@ -103,9 +103,7 @@ def outcome(word: str, link: str, new: Statement, older: Note) -> str:
     old = statement_of(older)
     verdict = compare(new, old)
     if word == "replaces" and verdict.kind in ("opposes", "update") and older.type not in HAPPENED:
-        # What the older one speaks of, the newer one must speak of too: nothing is retired that only looks like it.
-        spoken = not (old.words - new.words - _ALWAYS) or excluded(old.text, new.text) is not None
-        return "supersede" if spoken else ""
+        return "supersede" if _of_one_thing(new, old) else ""
     if link == "contradicts":
         return ""
     if word == "same":
@@ -114,6 +112,24 @@ def outcome(word: str, link: str, new: Statement, older: Note) -> str:
     if word in ("both", "unrelated") and new.words - old.words and old.words - new.words:
         return "keep-both" if word == "both" else "unrelated"
     return ""
+
+
+def _of_one_thing(new: Statement, old: Statement) -> bool:
+    """Tell whether two texts that oppose each other plainly speak of one thing, so that one of them can be retired: what the
+    older one speaks of, the newer one speaks of too, and they differ in a denial, or in one value, and nothing else."""
+    if excluded(old.text, new.text) is not None:
+        return True
+    if old.words - new.words - _ALWAYS:
+        return False
+    gone, come = old.values - new.values, new.values - old.values
+    if new.negated != old.negated:
+        return not gone and not come
+    if new.slot is not None and old.slot is not None and new.slot[2] == old.slot[2]:
+        return jaccard(new.slot[0], old.slot[0]) >= SAME
+    if len(gone) != 1 or len(come) != 1:
+        return False
+    # A number or a program that is exchanged is a value; a person or a customer may be what it is about.
+    return all(value in new.numbers | old.numbers for value in gone | come) or gone | come <= known_names()
 
 
 def advised(

@@ -41,11 +41,13 @@ _RETIRED = re.compile(
     re.IGNORECASE,
 )
 _CHANGES = re.compile(
-    r"\b(?:now|from now on|as of|instead(?: of)?|switch(?:ed|ing)?|mov(?:ed|ing)|migrat(?:ed|ing)|chang(?:ed?|ing)|"
-    r"replac(?:ed?|es|ing)|"
-    r"became|becomes|renamed?|raised?|lowered?|reduced?|increased?|upgrad(?:ed?|ing)|downgraded?|bumped?|took over|"
-    r"takes over|"
-    r"rather than|starting (?:today|next|this)|since (?:today|yesterday|last)|correction|actually|updated?)\b"
+    r"\b(?:now|from now on|as of|instead(?: of)?|switched|moved|migrated|changed|replace(?:d|s)|became|becomes|renamed|raised|"
+    r"lowered|reduced|increased|upgraded|downgraded|bumped|updated|took over|takes over|rather than|"
+    r"starting (?:today|next|this)|since (?:today|yesterday|last)|correction|actually)\b"
+    # `Before changing the schema` says of no change, and neither does `every update`.
+    r"|(?:\b(?:are|is|am|be|started)|'re|'m)\s+(?:switching|moving|migrating|changing|replacing|upgrading|renaming)\b"
+    r"|^(?:let's |please |we )?(?:switch|move|migrate|change|replace|rename|raise|lower|reduce|increase|upgrade|update|bump)\b"
+    r"(?=.*\b(?:to|with|by)\b)"
     r"|改用|改为|改成|改到|换成|换到|换为|迁移到|迁到|升级到|降到|提高到|调整为|调整到|调到|调成|现在|从现在起|以后|今后|从今天起"
     r"|取代|代替|而不是|接手|更正",
     re.IGNORECASE,
@@ -152,10 +154,19 @@ def _stop() -> frozenset[str]:
     return frozenset(term for word in _STOP.split() for term in (word, stem(word)))
 
 
+_UNIT = re.compile(r"(?<![\w.])(\d+(?:[.,]\d+)?) ?(secs?|s|mins?|hrs?|h|ms|[kmgt]i?b)\b", re.IGNORECASE)
+_UNITS = {"s": "seconds", "sec": "seconds", "secs": "seconds", "min": "minutes", "mins": "minutes"}
+_UNITS |= {"h": "hours", "hr": "hours", "hrs": "hours"}
+
+
+def _spelled_out(match: re.Match[str]) -> str:
+    return f"{match[1]} {_UNITS.get(match[2].lower(), match[2])}"
+
+
 @lru_cache(maxsize=4096)
 def read(text: str) -> Statement:
-    """Return the parts of a text; only its first LONGEST characters are looked at."""
-    text = " ".join(text[:LONGEST].split())
+    """Return the parts of a text; only its first LONGEST characters are looked at. Short units are spelled out: 30s, 10MB."""
+    text = _UNIT.sub(_spelled_out, " ".join(text[:LONGEST].split()))
     numbers, rest = _numbers(text)
     names, leading = _names(rest)
     label = _LABEL.match(text)

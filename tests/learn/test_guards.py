@@ -56,6 +56,15 @@ def test_what_is_plain_is_still_decided(older: str, newer: str, kind: str) -> No
         ("备份每天跑一次", "备份每周跑一次", "opposes"),
         ("Use tabs in Go files", "Use spaces in Go files", "opposes"),
         ("Use tabs in Go files", "Use spaces in Python files", "apart"),
+        # To speak of changing something is no change.
+        ("Ask Mei before changing the schema", "Ask Omar before changing the schema", "opposes"),
+        ("Joana reviews every update of the pump", "Omar reviews every update of the pump", "apart"),
+        ("Lower the log level to info", "Use lower case for table names", "apart"),
+        ("The limit of the queue is 20", "Raise the limit of the queue to 50", "update"),
+        # A unit may be spelled out.
+        ("The gateway timeout is 30s", "The gateway timeout is 30 seconds", "same"),
+        ("Max upload is 10MB", "Max upload is 10 MB", "same"),
+        ("The gateway timeout is 30s", "The gateway timeout is 45 seconds", "update"),
         # A name and a number say different things of one subject.
         ("The checkout service runs on port 8081.", "Mei owns the checkout service.", "apart"),
         ("结账服务监听 8081 端口", "结账服务由小李负责", "apart"),

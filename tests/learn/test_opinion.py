@@ -29,6 +29,10 @@ __all__ = ["server"]
 ALLOWED = ("Mocks are allowed in integration tests", "Mocks are not allowed in integration tests")
 # One speaks of unit tests, the other one of integration tests: whatever a model says, nothing is retired here.
 UNIT = ("Mocks are allowed in unit tests of the shop", "Mocks are not allowed in integration tests of the shop")
+MEETING = ("The meeting with ACME is on Monday", "The meeting with Globex is on Monday")
+INDENT = ("Use 4 spaces for indentation in Python", "Use 2 spaces for indentation in YAML")
+HOURS = ("Tokens of the shop expire after 24 hours", "Tokens of the shop expire after 8 hours")
+CACHE = ("We use Redis for caching sessions", "We use Memcached for caching sessions")
 SHORT = ("I prefer short commit messages", "I prefer long commit messages")
 PAGES = ("公共接口支持分页", "公共接口不支持分页")
 ERRORS = ("Error messages of the shop get translated before a release", "Translate error texts of the shop before each release")
@@ -39,6 +43,10 @@ DOCS = ("The docs of the deployment live on the team wiki", "The docs of the dep
 WORDS: list[tuple[tuple[str, str], str, str, int]] = [
     (ALLOWED, "replaces", "superseded", 0),
     (UNIT, "replaces", "contradicts", 1),
+    (MEETING, "replaces", "contradicts", 1),
+    (INDENT, "replaces", "contradicts", 1),
+    (HOURS, "replaces", "superseded", 0),
+    (CACHE, "replaces", "superseded", 0),
     (SHORT, "replaces", "superseded", 0),
     (PAGES, "replaces", "superseded", 0),
     (ALLOWED, "same", "contradicts", 1),
