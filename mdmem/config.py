@@ -28,6 +28,7 @@ DEFAULTS: dict[str, Any] = {
     "recall.decay_window": "45d",
     "recall.graph": True,
     "recall.languages": True,
+    "recall.speakers": True,
     "recall.standing": True,
     "recall.length": False,
     "recall.diversity": True,
@@ -101,7 +102,7 @@ CHOICES: dict[str, str] = {
 # What a repository's .mdmem.toml may set; everything else there is ignored with a notice.
 SHARED: frozenset[str] = frozenset(
     {"recall.limit", "recall.fusion", "recall.bm25_weight", "recall.decay_window", "recall.graph", "recall.languages"}
-    | {f"recall.{name}" for name in ("standing", "length", "diversity", "mmr", "routing", "synonyms")}
+    | {f"recall.{name}" for name in ("speakers", "standing", "length", "diversity", "mmr", "routing", "synonyms")}
 )
 
 # Tables that are not settings: read by the room that owns them.

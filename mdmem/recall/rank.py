@@ -5,7 +5,7 @@ The weights were set by measurement (docs/benchmarks.md says how and what else w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -14,6 +14,7 @@ from mdmem.memory.feedback import ratings
 from mdmem.memory.lifecycle import Curve
 from mdmem.recall import adjust, fuse
 from mdmem.recall.query import Query
+from mdmem.recall.speakers import answered_share
 from mdmem.recall.streams import Candidate, Streams, window_rows, written
 from mdmem.recall.when import closeness
 from mdmem.recall.words import labelled_share, pairs_of, phrase_share
@@ -30,6 +31,10 @@ FOREIGN = 0.4
 # Beside the fused score of 0…1.
 PHRASE = 0.15
 SAID = 0.2
+# In a conversation whose speaker the question names: what the speaker's lines count, with those that they answer, and how
+# much of their weight the words keep beside a meaning that does without the name.
+ANSWERS = 0.3
+KEPT = 0.75
 DATE = 0.4
 GRAPH = 0.1
 # The text of this many notes that lead so far is read, for what only the text can tell.
@@ -63,7 +68,7 @@ def rank(found: list[Streams], query: Query, settings: Settings, now: datetime) 
     Scores of words are scaled over all stores together, cosines are compared as they are."""
     pool = {(number, c.note): c for number, streams in enumerate(found) for c in streams.candidates}
     ranked = {key: Ranked(key, found[key[0]], candidate, 0.0) for key, candidate in pool.items()}
-    base = _streams(pool, query, settings)
+    base = _streams(pool, query, replace(settings, weight=word_weight(found, settings)))
     if query.plain:
         for key, score in base.items():
             ranked[key].score = score
@@ -81,6 +86,11 @@ def rank(found: list[Streams], query: Query, settings: Settings, now: datetime) 
         same = list(tied)
         out += same if len(same) == 1 else sorted(same, key=_tie)
     return out
+
+
+def word_weight(found: Iterable[Streams], settings: Settings) -> float:
+    """Return the share of the words in the sum of the two streams."""
+    return settings.weight * (KEPT if any(streams.speakers for streams in found) else 1.0)
 
 
 def _score(one: Ranked) -> float:
@@ -193,9 +203,11 @@ def _read(
             # Where no pair has both its words, no text needs to be taken apart.
             both = any(left in one.candidate.matched and right in one.candidate.matched for left, right in ends)
             phrases[one.key] = phrase_share(pairs, held, worth) if both else 0.0
-            said[one.key] = max((labelled_share(text, worth) for text in held), default=0.0)
+            share_of = answered_share if streams.speakers else labelled_share
+            said[one.key] = max((share_of(text, worth) for text in held), default=0.0)
     out: dict[str, tuple[float, dict[Key, float]]] = {}
-    for name, weight, values in (("phrase", PHRASE, phrases), ("said", SAID, said)):
+    weight_said = ANSWERS if any(one.streams.speakers for one in ranked.values()) else SAID
+    for name, weight, values in (("phrase", PHRASE, phrases), ("said", weight_said, said)):
         if any(values.values()):
             out[name] = (weight, values)
     return out

@@ -11,7 +11,7 @@ from mdmem.errors import MdmemError
 from mdmem.recall import adjust, stages
 from mdmem.recall.hit import Hit, Recall
 from mdmem.recall.query import Query
-from mdmem.recall.rank import Ranked, Settings, rank
+from mdmem.recall.rank import Ranked, Settings, rank, word_weight
 from mdmem.recall.streams import Streams, gather, window_rows
 
 if TYPE_CHECKING:
@@ -162,7 +162,8 @@ def _explained(found: list[Streams], query: Query, settings: Settings) -> dict[s
         "filters": {name: str(value) for name, value in query.filters.given().items()},
         "candidates": sum(len(streams.candidates) for streams in found),
         "fusion": settings.fusion,
-        "bm25_weight": settings.weight,
+        "bm25_weight": word_weight(found, settings),
+        "speakers": sorted({name for streams in found for name in streams.speakers}),
         "decay_window_days": settings.window if query.decay else None,
         "decay": settings.shape if query.decay and settings.window is not None else None,
     }

@@ -77,7 +77,7 @@ def _ask(
             view.fetch(terms_of(query.text) if query.mode != "semantic" else [], vector, days)
         else:
             view.fetch([], None, [])
-        return candidates(store, query, view, vector, notices)
+        return candidates(store, query, view, vector, notices, aim=False)
     except SharedDown:
         _open.pop(target, None)
         raise

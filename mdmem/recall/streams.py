@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mdmem.store import Store
 
 POOL = 200  # windows that each stream hands on
+LOOKED = 5  # best windows by words that tell whether this is a conversation, and whose
 DATED = 50  # notes of the days that a question names
 _MARKS = 500  # values in one SQL statement
 _COLUMNS = (
@@ -102,6 +103,9 @@ class Streams:
     synonyms: frozenset[str] = frozenset()  # terms that stand for words of the question
     level: Level | None = None  # what makes cosines of two languages comparable, where there are two
     lift: dict[int, float] = field(default_factory=dict)  # what the graph adds to a note, 0…1
+    speakers: list[str] = field(default_factory=list)  # of a conversation, whom the question names
+    aim: Any = None  # the vector that is searched with where it is not the question's own
+    leading: list[int] = field(default_factory=list)  # the best windows by words
     hidden: frozenset[int] = frozenset()  # notes that this agent may not read: no statistic counts them
 
     def worth(self) -> dict[str, float]:
@@ -149,8 +153,9 @@ def _begun(store: Store, query: Query) -> Callable[[list[str]], Any] | None:
     return wait
 
 
-def candidates(store: Store, query: Query, index: Searchable, vector: Any, notices: list[str]) -> Streams:
-    """Return the candidates of an index that is up to date; see gather. `vector` may be what waits for it."""
+def candidates(store: Store, query: Query, index: Searchable, vector: Any, notices: list[str], aim: bool = True) -> Streams:
+    """Return the candidates of an index that is up to date; see gather. `vector` may be what waits for it; `aim`: whether the
+    index can be searched with another vector than the question's."""
     from mdmem.recall import meaning
 
     wanted = allowed(store, searched(query.filters), index.catalog)
@@ -168,6 +173,8 @@ def candidates(store: Store, query: Query, index: Searchable, vector: Any, notic
             notices.append(f"{error}; searching by meaning only")
     vector = vector(notices) if callable(vector) else vector
     if vector is not None:
+        if aim and not query.plain and query.mode == "hybrid" and store.config.get("recall.speakers"):
+            meaning.aim(found, query, wanted, vector)
         meaning.search(found, query, wanted, by_note, vector)
     if not query.plain:
         found.periods = periods(query.text, query.as_of or store.clock.now())
@@ -233,6 +240,7 @@ def _by_words(found: Streams, query: Query, wanted: Collection[int] | None, by_n
     if not hits.windows and not hits.terms and found.index.catalog.value("SELECT 1 FROM windows LIMIT 1"):
         raise MdmemError("the text index cannot be read", hint="mdmem index rebuild text", code="index_damaged")
     found.terms, found.windows = hits.terms, hits.windows
+    found.leading = [hit.window for hit in hits.hits[:LOOKED]]
     for hit in hits.hits:
         candidate = by_note.setdefault(hit.note, Candidate(hit.note))
         if candidate.bm25 is None or hit.score > candidate.bm25:

@@ -57,6 +57,20 @@ def _worded(text: str) -> list[str]:
 _LABEL = re.compile(r"\s*(?:[-*>]\s+)?(?:\[[^\]\n]{1,40}\]\s*)?\**([^\W\d_][\w .'-]{0,40}?)\**\s?[:：]\**\s*(?=\S)")
 
 
+def label_of(line: str) -> str:
+    """Return who says a line (`Anna: …`, `- Decision: …`), "" where it has no label."""
+    found = _LABEL.match(line)
+    return found[1] if found is not None else ""
+
+
+def label_terms(line: str) -> list[str]:
+    """Return the terms of a line's label, function words left out; none without a label."""
+    from mdmem.index.analyzer import tokens
+
+    label = label_of(line)
+    return [term for term in tokens(label) if not idle(term)] if label else []
+
+
 def labelled_share(text: str, worth: Mapping[str, float]) -> float:
     """Return the greatest share of the question (by `worth`, 0…1) that stands in one line whose label (`Anna: …`,
     `- Decision: …`) the question names: what Anna said herself tells more of her than what was said to her."""
@@ -65,10 +79,7 @@ def labelled_share(text: str, worth: Mapping[str, float]) -> float:
     total = sum(worth.values())
     best = 0.0
     for line in text.split("\n") if total > 0 else ():
-        label = _LABEL.match(line)
-        if label is None:
-            continue
-        named = [term for term in tokens(label[1]) if not idle(term)]
+        named = label_terms(line)
         if named and all(term in worth for term in named):
             best = max(best, sum(worth[term] for term in sorted(worth.keys() & set(tokens(line)))) / total)
     return best
