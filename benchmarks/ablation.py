@@ -37,7 +37,7 @@ WEIGHTS: dict[str, dict[str, float]] = {
     "distrust of few words": {"TRUSTED": 1e-9},
     "phrases": {"PHRASE": 0.0},
     "lines of whom is named": {"SAID": 0.0, "ANSWERS": 0.0},
-    "dates": {"DATE": 0.0},
+    "dates": {"DATE": 0.0, "DAY": 0.0},
     "words lent to the other language": {"FOREIGN": 0.0},
 }
 SHIPPED = {name: bool(DEFAULTS[f"recall.{name}"]) for name in SETTINGS}

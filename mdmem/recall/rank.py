@@ -16,7 +16,7 @@ from mdmem.recall import adjust, fuse
 from mdmem.recall.query import Query
 from mdmem.recall.speakers import answered_share
 from mdmem.recall.streams import Candidate, Streams, window_rows, written
-from mdmem.recall.when import closeness
+from mdmem.recall.when import closeness, distance
 from mdmem.recall.words import labelled_share, pairs_of, phrase_share
 
 Key = tuple[int, int]  # number of the store, rowid of the note
@@ -36,6 +36,8 @@ SAID = 0.2
 ANSWERS = 0.3
 KEPT = 0.75
 DATE = 0.4
+# More for what was written on the very day that is named: what was said on 29 April is not found on the 28th.
+DAY = 0.15
 GRAPH = 0.1
 # The text of this many notes that lead so far is read, for what only the text can tell.
 READ = 20
@@ -164,6 +166,9 @@ def _extras(ranked: dict[Key, Ranked], base: dict[Key, float], query: Query) -> 
     dates = {key: near for key, one in ranked.items() if (near := _near_date(one)) > 0}
     if any(one.streams.periods for one in ranked.values()):
         out["date"] = (DATE, dates)
+    days = {key: 1.0 for key in dates if _on_the_day(ranked[key])}
+    if days:
+        out["day"] = (DAY, days)
     if query.mode != "semantic" and not query.query_syntax:
         leading = sorted(ranked, key=lambda key: (-(base[key] + DATE * dates.get(key, 0.0)), key))[:READ]
         out.update(_read(ranked, leading, pairs_of(query.text)))
@@ -181,6 +186,13 @@ def _near_date(one: Ranked) -> float:
         (closeness(period, moment.date()) for period in one.streams.periods for moment in written(row)),
         default=0.0,
     )
+
+
+def _on_the_day(one: Ranked) -> bool:
+    """Tell whether a note was written on a day, not only in a month or a year, that the question names."""
+    row = one.candidate.row
+    moments = written(row) if row is not None else []
+    return any(distance(p, m.date()) == 0 for p in one.streams.periods if p.days == 1 for m in moments)
 
 
 def _read(

@@ -197,6 +197,18 @@ def test_a_day_named_in_the_question_is_preferred(store: Store, keep: Keep) -> N
     assert paths(store, "5月12日 standup")[0] == "standup-12"
 
 
+def test_the_very_day_counts_for_more_than_the_day_before_which_has_the_words(store: Store, keep: Keep) -> None:
+    keep("before", "a talk about topics", created="2026-04-28T09:00:00Z", updated="2026-04-28T09:00:00Z")
+    keep("that day", "alpha beta", created="2026-04-29T09:00:00Z", updated="2026-04-29T09:00:00Z")
+    keep("that month", "a talk about topics", created="2026-04-11T09:00:00Z", updated="2026-04-11T09:00:00Z")
+    found = recall(store, Query("which topics did we talk about on April 29th", mode="keyword", explain=True))
+    steps = {hit.title: dict(hit.steps) for hit in found.results}
+    assert {title for title, told in steps.items() if "day" in told} == {"that day"}
+    # A month is no day.
+    found = recall(store, Query("which topics did we talk about in April", mode="keyword", explain=True))
+    assert not any("day" in dict(hit.steps) for hit in found.results)
+
+
 def test_a_day_finds_notes_that_share_no_word(store: Store, keep: Keep) -> None:
     keep("quiet", "alpha beta", created="2026-05-04T09:00:00Z", updated="2026-05-04T09:00:00Z")
     keep("loud", "gamma delta", created="2026-08-04T09:00:00Z", updated="2026-08-04T09:00:00Z")
@@ -313,7 +325,17 @@ def test_explain_names_each_step(store: Store, keep: Keep) -> None:
     keep("a", "the message queue is full", created="2026-05-04T00:00:00Z", updated="2020-01-01T00:00:00Z", type="event")
     store.index.refresh(embed_budget_s=None)
     data = recall(store, Query("message queue on 4 May", explain=True)).as_dict()
-    assert list(data["results"][0]["explain"]) == ["bm25", "cosine", "share", "fused", "date", "phrase", "decay", "score"]
+    assert list(data["results"][0]["explain"]) == [
+        "bm25",
+        "cosine",
+        "share",
+        "fused",
+        "date",
+        "day",
+        "phrase",
+        "decay",
+        "score",
+    ]
     assert data["explain"]["dates"] and data["explain"]["terms"] and data["explain"]["candidates"] == 1
 
 

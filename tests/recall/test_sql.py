@@ -161,7 +161,7 @@ ESCAPES = (
     "ATTACH DATABASE 'file:/etc/passwd?mode=ro' AS x",
     "DETACH main",
     "SELECT load_extension('/tmp/x.so', 'init')",
-    'SELECT "load_extension"(\'x\')',
+    "SELECT \"load_extension\"('x')",
     "SELECT fts3_tokenizer('simple', x'00')",
     "SELECT printf('%.*c', 900000000, 'x')",
     "SELECT format('%.*c', 900000000, 'x')",
