@@ -211,10 +211,6 @@ class Note:
         return self.text("valid_from")
 
     @property
-    def valid_until(self) -> str:
-        return self.text("valid_until")
-
-    @property
     def importance(self) -> float | None:
         return schema.number(self.get("importance"))
 
