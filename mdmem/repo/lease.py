@@ -135,8 +135,11 @@ def _write_seen(git: Git, leases: Mapping[str, Lease]) -> None:
         key: {"holder": x.holder, "ttl": x.ttl, "seen": stamp(x.seen), "oid": x.oid, "local": x.local}
         for key, x in leases.items()
     }
-    temporary.write_text(json.dumps(entries, indent=1), "utf-8")
-    os.replace(temporary, file)
+    try:
+        temporary.write_text(json.dumps(entries, indent=1), "utf-8")
+        os.replace(temporary, file)
+    finally:
+        temporary.unlink(missing_ok=True)  # a full disk leaves nothing behind
 
 
 def _table(git: Git) -> FileLock:

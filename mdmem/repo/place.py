@@ -114,12 +114,15 @@ def write_journal(git: Git, old: str, new: str, branch: str, lock_path: Path) ->
     temporary = file.with_name(f"placing.{secrets.token_hex(4)}")
     descriptor = disk.open_new(temporary, 0o600)
     try:
-        entry = {"old": old, "new": new, "branch": branch, "lock": str(lock_path)}
-        disk.write_all(descriptor, json.dumps(entry).encode(), temporary)
-        disk.fsync(descriptor, temporary)
+        try:
+            entry = {"old": old, "new": new, "branch": branch, "lock": str(lock_path)}
+            disk.write_all(descriptor, json.dumps(entry).encode(), temporary)
+            disk.fsync(descriptor, temporary)
+        finally:
+            os.close(descriptor)
+        disk.replace(temporary, file)
     finally:
-        os.close(descriptor)
-    disk.replace(temporary, file)
+        temporary.unlink(missing_ok=True)  # a full disk leaves nothing behind
     disk.fsync_folder(file.parent)
 
 

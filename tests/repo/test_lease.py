@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -217,6 +218,22 @@ def test_a_clock_at_the_end_of_time_ends_no_command(repo_clone: Clone) -> None:
     taken = acquire(repo_clone.git, "mem-a", "a@laptop", 3600, repo_clone.clock).lease
     assert taken.until == datetime.max.replace(tzinfo=timezone.utc)
     assert taken.as_dict(repo_clone.clock.now())["expired"] is False
+
+
+def test_a_full_disk_leaves_the_old_table_of_leases_and_nothing_beside_it(
+    repo_clone: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acquire(repo_clone.git, "mem-a", "a@laptop", 30, repo_clone.clock)
+    folder = lease.seen_file(repo_clone.git.common_dir).parent
+    before = sorted(os.listdir(folder))
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(lease.os, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        acquire(repo_clone.git, "mem-b", "a@laptop", 30, repo_clone.clock)
+    assert sorted(os.listdir(folder)) == before and set(read_seen(repo_clone.git.common_dir)) == {"mem-a"}
 
 
 def refuse(world: World) -> None:

@@ -280,3 +280,20 @@ class Apart(Clone):
     @property
     def lock_path(self) -> Path:
         return self.git.common_dir / "mdmem" / "write.lock"
+
+
+@pytest.mark.parametrize("failing", ["write", "fsync", "replace"])
+def test_a_journal_that_cannot_be_written_leaves_nothing_behind(
+    world: World, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    one, _ = world.pair()
+    before = sorted(os.listdir(one.git.path("mdmem")))
+
+    def step(name: str, path: Path) -> None:
+        if name == failing:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(placing.disk, "step", step)
+    with pytest.raises(OSError, match="No space"):
+        placing.write_journal(one.git, "a", "b", "main", one.lock_path)
+    assert sorted(os.listdir(one.git.path("mdmem"))) == before
