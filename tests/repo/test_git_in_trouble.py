@@ -89,7 +89,7 @@ def test_a_reader_whose_git_died_says_so_and_one_that_hangs_is_ended(repo: Path,
         blobs._process.wait()
         with pytest.raises(GitFailed, match="ended early") as caught:
             blobs.read("HEAD:a.md")
-        assert caught.value.hint == "git fsck"
+        assert "git fsck" in caught.value.hint
     with BlobReader(git) as blobs:
         assert blobs.read("HEAD:a.md")
         process = blobs._process

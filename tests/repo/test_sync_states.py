@@ -542,7 +542,7 @@ def test_an_object_that_is_missing_is_named_and_nothing_has_changed(world: World
     files, head = one.files(), one.sh("rev-parse", "HEAD")
     result = one.sync()
     assert result.state == "refused" and result.reason.startswith("a damaged or partial repository")
-    assert result.hint == "git fsck"
+    assert "git fsck" in result.hint
     assert one.files() == files and one.sh("rev-parse", "HEAD") == head
 
 
