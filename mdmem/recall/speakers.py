@@ -32,10 +32,9 @@ def speakers(texts: Iterable[str], question: str) -> list[str]:
             label = label_of(line)
             if label:
                 said.setdefault(label, set()).add(line)
-    talking = [label for label, lines in said.items() if len(lines) >= TURNS]
-    if len(talking) < 2:
+    if sum(len(lines) >= TURNS for lines in said.values()) < 2:
         return []
-    return sorted(label for label in talking if label[0].isupper() and re.search(_whole(label), question))
+    return sorted(label for label in said if label[0].isupper() and re.search(_whole(label), question))
 
 
 def _whole(label: str) -> str:

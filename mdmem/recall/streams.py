@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mdmem.store import Store
 
 POOL = 200  # windows that each stream hands on
-LOOKED = 5  # best windows by words that tell whether this is a conversation, and whose
+LOOKED = 8  # best windows by words that tell whether this is a conversation, and whose
 DATED = 50  # notes of the days that a question names
 _MARKS = 500  # values in one SQL statement
 _COLUMNS = (

@@ -26,6 +26,8 @@ TALK = "Anna: I sold the car.\nBen: Why, Anna?\nAnna: I cycle now.\nBen: Good fo
 def test_speakers_are_those_of_a_conversation_that_the_question_names() -> None:
     assert speakers([TALK], "What did Anna sell?") == ["Anna"]
     assert speakers([TALK], "Anna's car and Ben's answer") == ["Anna", "Ben"]
+    # Who says little there is a speaker too.
+    assert speakers([TALK, "Cleo: I am late."], "Why was Cleo late?") == ["Cleo"]
     assert speakers(TALK.split("\n"), "What did Anna sell?") == ["Anna"]
     assert speakers([TALK], "What did Annabel sell?") == []
     assert speakers([TALK], "what was sold?") == []
