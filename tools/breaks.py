@@ -162,12 +162,12 @@ BREAKS = (
     # --- a hook never hurts its host
     Break("a hook takes as long as it likes", 6, "mdmem/hooks/entry.py", "    signal.setitimer(signal.ITIMER_REAL, limit)\n", "", "tests/hooks/test_hook_entry.py"),
     Break("context longer than the host takes", 6, "mdmem/memory/quoting.py", "CHARACTERS = 9_500\n", "CHARACTERS = 95_000\n", "tests/hooks/test_hook_context.py"),
-    Break("a child in the host's process group", 6, "mdmem/detach.py", ", setsid=True)", ")", "tests/hooks/test_hook_portable.py tests/hooks/test_hook_context.py"),
+    Break("a child in the host's process group", 6, "mdmem/detach.py", ", setsid=True)", ")", "tests/hooks/test_hook_capture.py"),
     Break("a child holds the host's descriptors", 6, "mdmem/detach.py", "file_actions=[*null, *others]", "file_actions=[]", "tests/hooks/test_hook_portable.py tests/hooks/test_hook_context.py"),
     Break("the host's token is handed on", 6, "mdmem/detach.py", " if not k.startswith(\"CLAUDE\") or k in KEPT_OF_HOST}", "}",
           "tests/hooks/test_hook_portable.py tests/hooks/test_hook_context.py tests/hooks/test_hook_entry.py"),
     Break("as many workers as hooks", 6, "mdmem/hooks/queue.py", "        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)\n", "        fcntl.LOCK_EX\n",
-          "tests/hooks/test_hook_context.py"),
+          "tests/hooks/test_hook_entry.py"),
     Break("the same note at every prompt", 6, "mdmem/hooks/user_prompt.py", "    seen.add(place, session_of(payload), [str(one)", "    list([str(one)",
           "tests/hooks/test_hook_context.py"),
     # --- a pulled repository is data
@@ -207,7 +207,7 @@ BREAKS = (
     Break("redaction skipped in tasks", 8, "mdmem/team/work.py", "    return clean(redact(text).text)\n", "    return clean(text)\n", "tests/test_secrets_everywhere.py tests/team"),
     Break("a private part is kept", 8, "mdmem/notes/secret_markup.py", "    for tag in _tags(text, low):\n", "    for tag in ():\n", "tests/notes/test_redact.py"),
     Break("a local note in the store", 8, "mdmem/memory/remember.py", "    folder = store.local_folder if local else store.folder\n", "    folder = store.folder\n", "tests/memory tests/cli tests/scopes"),
-    Break("a local note is exported", 8, "mdmem/memory/exporting.py", " and row[\"scope\"] != \"local\"]", "]", "tests/memory/test_exchange.py tests/scopes"),
+    Break("a local note is exported", 8, "mdmem/memory/exporting.py", " and row[\"scope\"] != \"local\"]", "]", "tests/scopes tests/memory/test_exchange.py"),
     Break("no scopes in the shared index", 8, "mdmem/recall/shared.py", "    if patterns is not None:\n        scopes", "    if False:\n        scopes", "tests/recall/test_shared.py"),
     # --- without a model
     Break("a model's failure is ours", 9, "mdmem/learn/ask.py", "    except (LlmUnavailable, LlmRefused) as error:\n        return found", "    except ZeroDivisionError as error:\n        return found",

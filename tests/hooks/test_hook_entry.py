@@ -237,3 +237,38 @@ def test_p8_the_log_of_hooks_holds_no_secret(own_home: Path) -> None:
         record("Stop", error)
     told = (data_home() / "log" / "hooks.log").read_text() + untold(str(data_home()))
     assert "ValueError" in told and "cannot reach" in told and secret not in told.replace('"".join', "")
+
+
+SLOW = """
+import sys, types
+from mdmem.hooks import entry
+slow = types.ModuleType("slow")
+exec('''
+import time
+def handler(payload):
+    while True:
+        time.sleep(0.05)
+''', slow.__dict__)
+sys.modules["slow"] = slow
+entry.HANDLERS["Stop"] = "slow:handler"
+entry.LIMIT["Stop"] = 0.5
+sys.exit(entry.run_hook(["Stop"]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs an alarm")
+def test_a_hook_that_takes_too_long_gives_up_and_says_nothing(project: Path) -> None:
+    done = run_hook("Stop", sample("Stop", project), cwd=project, argv=[sys.executable, "-c", SLOW])
+    assert done.code == 0 and done.out == b"" and done.seconds < 30
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs flock")
+def test_h5_the_workers_lock_is_held_once(tmp_path: Path) -> None:
+    from mdmem.hooks.queue import hold_lock
+
+    first = hold_lock(str(tmp_path))
+    assert first is not None and hold_lock(str(tmp_path)) is None
+    os.close(first)
+    again = hold_lock(str(tmp_path))
+    assert again is not None
+    os.close(again)

@@ -67,3 +67,16 @@ def test_links_of_a_vault_lead_to_the_same_notes_after_the_import(store: Store, 
                                     "LEFT JOIN notes m ON m.rowid = e.dst ORDER BY 1, 2")
     assert [(row["target"].split("|")[0], row["leads"]) for row in rows if row["leads"] is None] == []
     assert len(rows) == 4
+
+
+def test_p8_a_note_of_ours_that_comes_back_passes_the_gate_too(store: Store, tmp_path: Path) -> None:
+    secret = "".join(("ghp_", "a1B2" * 9))
+    for mark in ("memories/a.md", "plain.md"):
+        top = tmp_path / mark.partition("/")[0]
+        (top / "memories").mkdir(parents=True)
+        if mark != "plain.md":
+            (top / ".mdmem.toml").write_text("format = 1\n")
+        (top / "memories" / f"{top.name[0]}.md").write_text(f"---\nid: mem-{top.name[0]}\ntype: fact\n---\nkey {secret}\n")
+        done = import_markdown(store, top)
+        assert done.redacted == 1 and done.created == 1, (mark, done)
+        assert not any(secret in store.folder.read_bytes(path).decode() for path in done.paths)

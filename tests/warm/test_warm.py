@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -346,3 +347,26 @@ def test_another_user_is_not_answered_even_where_the_socket_could_be_reached() -
     line.close()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert client.ask({"op": "status"}) is not None
+
+
+def test_a_request_leaves_a_damaged_index_to_others(tmp_path: Path) -> None:
+    from mdmem.warm.answers import Answers
+
+    store = make_store(tmp_path / "store")
+    add_note(store, "memories/pg.md", "Billing runs on PostgreSQL 16.", type="decision", title="Billing")
+    index(store)
+    answers = Answers()
+    request = {"op": "prompt", "root": str(store), "prompt": "which PostgreSQL does billing run on?", "scope": "shared"}
+    assert "PostgreSQL 16" in answers.answer(request)["text"]
+    (held,) = answers.held.values()
+    assert not held.store.index.rebuilds
+    held.looked = time.monotonic() + 1000  # the look afterwards is not what is tried here
+    held.store.close()
+    catalog = store / ".git" / "mdmem" / "catalog.db"
+    for name in ("catalog.db-wal", "catalog.db-shm"):
+        catalog.with_name(name).unlink(missing_ok=True)
+    catalog.write_bytes(b"damaged" * 1000)
+    answer = answers.answer(request)
+    # An empty one stands there now; to read all notes into it is the worker's work.
+    with sqlite3.connect(catalog) as connection:
+        assert not answer.get("text") and connection.execute("SELECT count(*) FROM notes").fetchone() == (0,)
