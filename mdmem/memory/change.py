@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mdmem.clock import stamp
-from mdmem.errors import BadNote, ConflictFound, Refused, UsageError
+from mdmem.errors import BadNote, ConflictFound, Locked, Refused, UsageError
 from mdmem.memory.write import commit, subject
 
 if TYPE_CHECKING:
@@ -51,13 +51,36 @@ def find(store: Store, reference: str) -> tuple[Folder, Note]:
     and Refused for a note of a folder that is only read."""
     from mdmem.recall.select import note_by
 
-    row = note_by(store, reference)
+    try:
+        row = note_by(store, reference)
+    except Locked:
+        note = _unindexed(store, reference)
+        if note is None:
+            raise
+        return store.folder, note
     outside, path = row["folder"], row["path"]
     if outside == "":
         return store.folder, store.folder.read(path)
     if outside == LOCAL:
         return store.local_folder, store.local_folder.read(path.removeprefix(LOCAL + ":"))
     raise Refused(f"{path} lies in a folder that mdmem only reads", why=f"it belongs to {outside}", hint="change it there")
+
+
+def _unindexed(store: Store, reference: str) -> Note | None:
+    """Return the note of the store that a path or a whole id names, from the files alone: for as long as another process
+    builds the index."""
+    from mdmem.recall.select import agent_scopes, may_read
+
+    try:
+        named = [reference] if store.folder.exists(reference) else []
+    except Refused:
+        named = []  # no path of the store
+    named += [stat.path for stat in store.folder.scan() if reference and stat.path.endswith(f"-{reference}.md")]
+    for path in named:
+        note = store.folder.read(path)
+        if (path == reference or note.id == reference) and may_read(note.scope, agent_scopes(store)):
+            return note
+    return None
 
 
 def read_any(store: Store, reference: str) -> Note:

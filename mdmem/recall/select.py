@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from mdmem.clock import stamp
-from mdmem.errors import NotFound
+from mdmem.errors import Locked, NotFound
 from mdmem.recall.query import RETIRED, Filters
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = {"types": "type", "kinds": "kind", "categories": "category", "agents": "agent", "statuses": "status"}
 _ALLOWED, _HIDDEN = "allowed notes", "hidden notes"
-PATIENCE = 20.0  # seconds that a note just saved is waited for
+PATIENCE = 5.0  # seconds that a note just saved is waited for
 KEPT = 32  # sets of allowed notes that are kept
 FOREVER = "~"  # sorts after every date
 # An empty status means the first one of its kind.
@@ -199,14 +199,21 @@ def unreadable(store: Store) -> set[str]:
 def note_by(store: Store, reference: str) -> sqlite3.Row:
     """Return the row of the note that a reference names, among those that this agent may read.
 
-    What was saved while another process was writing the index is waited for. Raises NotFound, Ambiguous."""
+    What was saved while another process was writing the index is waited for. Raises NotFound, Ambiguous; Locked where that
+    process goes on, since the note may then be there."""
     try:
         return _note_by(store, reference)
     except NotFound:
         if not store.index.behind or not store.index.rebuilds:
             raise
     store.index.refresh(embed_budget_s=0.0, wait_s=PATIENCE)
-    return _note_by(store, reference)
+    try:
+        return _note_by(store, reference)
+    except NotFound as error:
+        if not store.index.behind:
+            raise
+        why = f"{error}, as far as it goes"
+        raise Locked("another mdmem process is writing the index", why=why, hint="try again") from None
 
 
 def _note_by(store: Store, reference: str) -> sqlite3.Row:

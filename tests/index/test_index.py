@@ -86,12 +86,12 @@ def test_a_change_within_the_clock_tick_is_seen(root: Path, opened: Opened) -> N
 def test_a_change_of_a_file_that_has_long_been_still_is_seen(
     root: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mdmem.index import changes
+    from mdmem.index import fold_in
 
     path = write(root, "memories/a.md", "aardvark", title="A")
     # Nothing is young any more: what was looked at counts by its numbers alone.
-    real = changes.time_ns
-    monkeypatch.setattr(changes, "time_ns", lambda: real() + 60_000_000_000)
+    real = fold_in.time_ns
+    monkeypatch.setattr(fold_in, "time_ns", lambda: real() + 60_000_000_000)
     assert found(opened().index, "aardvark")
     path.write_bytes(path.read_bytes().replace(b"aardvark", b"albacore, long"))
     later = opened().index

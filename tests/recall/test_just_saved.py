@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from mdmem.config import user_file
+from mdmem.errors import Locked
 from mdmem.index.index import Index
 from mdmem.locks import FileLock
 from mdmem.memory.change import find
+from mdmem.recall import select
 from mdmem.store import Store
 
 
@@ -34,3 +37,23 @@ def test_a_note_saved_while_the_index_is_written_is_waited_for(
     again = Store.open(store.root, need="write", cwd=store.root)
     assert find(again, "memories/new.md")[1].id == "mem-new"
     assert len(looks) == 2
+
+
+def test_a_note_is_changed_while_the_index_is_built_for_long(
+    make_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(select, "PATIENCE", 0.1)
+    store = make_store()
+    store.index.refresh()
+    store.folder.create("memories/new-mem-new.md", b"---\nid: mem-new\ntitle: New\nscope: shared\n---\ntext\n")
+    store.folder.create("memories/own-mem-own.md", b"---\nid: mem-own\nscope: user:ann\n---\ntext\n")
+    user_file().parent.mkdir(parents=True, exist_ok=True)
+    user_file().write_text('[agents.tester]\nscopes = ["shared"]\n')
+    options = {"agent": "tester", "device": "laptop"}
+    with FileLock(store.index.lock_path, 0.1):
+        for name in ("memories/new-mem-new.md", "mem-new"):
+            again = Store.open(store.root, need="write", cwd=store.root, options=options)
+            assert find(again, name)[1].path == "memories/new-mem-new.md"
+        for name in ("memories/own-mem-own.md", "mem-own", "nobody"):
+            with pytest.raises(Locked, match="writing the index"):
+                find(Store.open(store.root, need="write", cwd=store.root, options=options), name)
