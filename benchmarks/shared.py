@@ -1,22 +1,26 @@
 """The shared index (milvus-lite in a file) beside the local engines, on the same notes in one run.
 
-    python benchmarks/shared.py [--sizes 1000,10000] [--questions 60]        needs the extra mdmem[milvus]
+    python benchmarks/shared.py [--sizes 2000,20000] [--questions 40]        needs the extras mdmem[milvus,tantivy]
+    python benchmarks/shared.py --sizes 200000 --folder /var/tmp/big --clock cpu         goes on where it was cut off
+    python benchmarks/shared.py --render                                     write the page again from the kept results
 
-Notes as in scale.py, with random vectors. For each size: the first push and one that has nothing to do, questions by words and
-vectors through `mdmem recall`'s own code with the local engine and with everything asked of the shared one, how many of the
-first ten are the same, memory and disk. The table goes into docs/shared-index.md.
+Notes as in scale.py, with random vectors. Each phase is a process of its own, so that its memory is its own: writing the
+notes; building and asking with tantivy; the same with Whoosh; pushing everything, one changed note and nothing; asking the
+engine. Asked is `mdmem recall`'s own code, hybrid, the store kept open. What a phase measured is kept in its folder, and with
+`--folder` a run that was cut off goes on there. The table goes into docs/shared-index.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,92 +32,219 @@ import scale  # noqa: E402
 
 PAGE = HERE.parent / "docs" / "shared-index.md"
 BEGIN, END = "<!-- benchmarks/shared.py: begin -->", "<!-- benchmarks/shared.py: end -->"
+ENGINES = {"tantivy": "tantivy", "whoosh": "Whoosh"}
 ROWS = {
-    "build the local index, s": 1,
-    "first push, s": 1,
+    "build: Whoosh, s": 1,
+    "build: tantivy, s": 1,
+    "first push to milvus-lite, s": 1,
+    "push of one changed note, s": 1,
     "push with nothing to do, s": 1,
-    "questions locally, p50 ms": 1,
-    "questions locally, p95 ms": 1,
-    "questions to the engine, p50 ms": 1,
-    "questions to the engine, p95 ms": 1,
-    "the same note first, %": 0,
-    "the same among the first ten, %": 1,
-    "memory after local questions, MB": 0,
-    "memory after all, the engine in the process, MB": 0,
-    "local index on disk, MB": 0,
-    "the engine's file on disk, MB": 0,
+    "question: Whoosh, p50 ms": 0,
+    "question: Whoosh, p95 ms": 0,
+    "question: tantivy, p50 ms": 0,
+    "question: tantivy, p95 ms": 0,
+    "question: milvus-lite, p50 ms": 0,
+    "question: milvus-lite, p95 ms": 0,
+    "of this its search by words, p50 ms": 0,
+    "of this its search by meaning, p50 ms": 0,
+    "milvus-lite: opening and the first question, s": 1,
+    "memory: Whoosh, MB": 0,
+    "memory: tantivy, MB": 0,
+    "memory: milvus-lite in the process, MB": 0,
+    "memory: the push, the engine in the process, MB": 0,
+    "disk: the local index with Whoosh, MB": 0,
+    "disk: milvus-lite, MB": 0,
+    "milvus-lite and Whoosh: the same note first, %": 0,
+    "milvus-lite and Whoosh: the same among the first ten, %": 1,
 }
 
 
-def measure(count: int, questions: int) -> dict[str, Any]:
-    """Return every figure for a number of notes; runs in a process of its own."""
-    from mdmem.index.milvus import Engine, target_of
-    from mdmem.memory.sharing import push_store
-    from mdmem.recall import shared
-    from mdmem.recall.query import Query
-    from mdmem.recall.recall import recall
-    from mdmem.setup import init
-    from mdmem.store import Store
+class Bench:
+    """One size in one folder."""
 
-    with tempfile.TemporaryDirectory(prefix="mdmem-shared-") as folder:
-        base = Path(folder)
+    def __init__(self, folder: Path, count: int, questions: int) -> None:
+        self.base, self.count, self.questions = folder, count, questions
+        self.root = folder / "store"
+        self.phases: dict[str, Callable[[], dict[str, Any]]] = {
+            "notes": self.notes,
+            "tantivy": lambda: self.local("tantivy"),
+            "whoosh": lambda: self.local("whoosh"),
+            "push": self.push,
+            "ask": self.ask,
+            "again": self.again,
+        }
+
+    def prepare(self) -> None:
+        """Set the environment of a phase."""
         for name in ("CONFIG", "DATA", "CACHE"):
-            os.environ[f"XDG_{name}_HOME"] = str(base / name.lower())
-        os.environ.update(HOME=folder, MDMEM_SERVE="off", MDMEM_DEVICE="bench", MDMEM_AGENT="bench")
-        os.environ.update(MDMEM_INDEX_URI=str(base / "shared.db"), MDMEM_INDEX_SHARE="all")
-        root = base / "store"
-        init(root)
-        asked = scale.write_notes(root / "memories", range(count), "en", questions)[:questions]
+            os.environ[f"XDG_{name}_HOME"] = str(self.base / name.lower())
+        os.environ.update(HOME=str(self.base), MDMEM_SERVE="off", MDMEM_DEVICE="bench", MDMEM_AGENT="bench")
+        os.environ.update(MDMEM_INDEX_URI=str(self.base / "shared.db"), MDMEM_INDEX_SHARE="all")
+
+    def opened(self, engine: str) -> Any:
+        """Return the store with an engine."""
+        from mdmem.store import Store
+
+        os.environ["MDMEM_INDEX_ENGINE"] = engine
+        return Store.open(self.root, need="write", cwd=self.root)
+
+    def commit(self) -> None:
+        """Commit everything."""
         for words in (["add", "-A"], ["-c", "user.name=b", "-c", "user.email=b@b", "commit", "-qm", "notes"]):
-            subprocess.run(["git", *words], cwd=root, check=True, capture_output=True)
+            subprocess.run(["git", *words], cwd=self.root, check=True, capture_output=True)
 
-        def opened(engine: str) -> Any:
-            os.environ["MDMEM_INDEX_ENGINE"] = engine
-            return Store.open(root, need="write", cwd=root)
+    def notes(self) -> dict[str, Any]:
+        """Write the notes; returns the questions."""
+        from mdmem.setup import init
 
-        local = opened("whoosh")
-        out: dict[str, Any] = {"notes": count}
-        out["build the local index, s"] = scale.timed(lambda: local.index.refresh(embed_budget_s=0.0)) / 1000
-        scale.random_vectors(local)
+        shutil.rmtree(self.root, ignore_errors=True)
+        init(self.root)
+        asked = scale.write_notes(self.root / "memories", range(self.count), "en", self.questions)[: self.questions]
+        self.commit()
+        return {"asked": asked}
 
-        def ask(store: Any) -> tuple[list[list[str]], list[float]]:
-            found, took = [], []
-            for text in asked:
-                began = scale.now()
-                answer = recall(store, Query(text, limit=10))
-                took.append((scale.now() - began) * 1000)
-                if any("local index" in notice for notice in answer.notices):
-                    raise SystemExit(f"the engine did not answer: {answer.notices}")
-                found.append([hit.id for hit in answer.results])
-            return found, took
+    def local(self, engine: str) -> dict[str, Any]:
+        """Build anew with a local engine, and ask."""
+        name = ENGINES[engine]
+        shutil.rmtree(self.opened(engine).state_dir, ignore_errors=True)
+        store = self.opened(engine)
+        out: dict[str, Any] = {
+            f"build: {name}, s": scale.timed(lambda: store.index.refresh(embed_budget_s=0.0)) / 1000,
+        }
+        scale.random_vectors(store)
+        out[f"disk: the local index with {name}, MB"] = _size(store.state_dir)
+        # A process that opened the store and only asks, for its memory.
+        out |= self.run_phase(f"ask {engine}")
+        return out
 
-        ask(local)
-        ours, took = ask(local)
-        out["questions locally, p50 ms"], out["questions locally, p95 ms"] = _both(took)
-        out["memory after local questions, MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        remote = opened("milvus")
-        out["first push, s"] = scale.timed(lambda: push_store(remote)) / 1000
-        out["push with nothing to do, s"] = scale.timed(lambda: push_store(remote)) / 1000
-        target = target_of(remote.config)
-        assert target is not None
-        kept = Engine(target, 120.0)  # as a server would, it stays open
-        close, Engine.close = Engine.close, lambda self: None
+    def ask_local(self, engine: str) -> dict[str, Any]:
+        """Ask with a local engine."""
+        name, store = ENGINES[engine], self.opened(engine)
+        self._questions(store)
+        found, took = self._questions(store)
+        p50, p95 = _both(took)
+        memory = _memory()
+        return {
+            f"question: {name}, p50 ms": p50,
+            f"question: {name}, p95 ms": p95,
+            f"memory: {name}, MB": memory,
+            f"found {engine}": found,
+        }
+
+    def push(self) -> dict[str, Any]:
+        """Push everything; a push that was cut off counts what it took to finish."""
+        from mdmem.memory.sharing import push_store
+
+        store = self.opened("milvus")
+        out = {"first push to milvus-lite, s": scale.timed(lambda: push_store(store)) / 1000}
+        out["memory: the push, the engine in the process, MB"] = _memory()
+        out["disk: milvus-lite, MB"] = _size(self.base / "shared.db")
+        return out
+
+    def again(self) -> dict[str, Any]:
+        """Push one changed note, and nothing."""
+        from mdmem.memory.sharing import push_store
+
+        store = self.opened("milvus")
+        changed = self.root / "memories" / "n000000.md"
+        changed.write_text(changed.read_text("utf-8") + "\nA line more.\n", "utf-8")
+        self.commit()
+        store.index.refresh(embed_budget_s=0.0)
+        scale.random_vectors(store)
+        names = ("push of one changed note, s", "push with nothing to do, s")
+        return {name: scale.timed(lambda: push_store(store)) / 1000 for name in names}
+
+    def ask(self) -> dict[str, Any]:
+        """Ask the engine, which stays open as a server would."""
+        from mdmem.index.milvus import Engine, targets_of
+        from mdmem.recall import shared
+
+        os.environ["MDMEM_INDEX_WAIT"] = "600"
+        store = self.opened("milvus")
+        began = scale.now()
+        (target,) = targets_of(store.config)
+        kept = Engine(target, 600.0)
+        Engine.close = lambda self: None  # type: ignore[method-assign]
         shared._open[target] = kept
-        theirs, took = ask(remote)
-        out["questions to the engine, p50 ms"], out["questions to the engine, p95 ms"] = _both(took)
-        Engine.close = close
-        pairs = list(zip(ours, theirs, strict=True))
-        out["the same note first, %"] = 100 * sum(a[:1] == b[:1] for a, b in pairs) / len(pairs)
-        out["the same among the first ten, %"] = 100 * sum(len({*a} & {*b}) / max(1, len(a)) for a, b in pairs) / len(pairs)
-        kept.close()
-        out["memory after all, the engine in the process, MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        out["local index on disk, MB"] = _size(local.state_dir)
-        out["the engine's file on disk, MB"] = _size(base / "shared.db")
-    return out
+        calls: dict[str, list[float]] = {"words": [], "meaning": []}
+        plain = Engine.nearest
+
+        def timed(engine: Any, field: str, *words: Any) -> Any:
+            begin = scale.now()
+            rows = plain(engine, field, *words)
+            calls[field].append((scale.now() - begin) * 1000)
+            return rows
+
+        Engine.nearest = timed  # type: ignore[method-assign]
+        self._questions(store, 1)
+        out: dict[str, Any] = {"milvus-lite: opening and the first question, s": scale.now() - began}
+        self._questions(store, 3)
+        for kind in calls.values():
+            kind.clear()
+        found, took = self._questions(store)
+        out["question: milvus-lite, p50 ms"], out["question: milvus-lite, p95 ms"] = _both(took)
+        out["of this its search by words, p50 ms"] = _both(calls["words"])[0]
+        out["of this its search by meaning, p50 ms"] = _both(calls["meaning"])[0]
+        out["memory: milvus-lite in the process, MB"] = _memory()
+        local = self.kept("whoosh")["found whoosh"]
+        pairs = list(zip(local, found, strict=True))
+        same = 100 * sum(len({*a} & {*b}) / max(1, len(a)) for a, b in pairs) / len(pairs)
+        out["milvus-lite and Whoosh: the same note first, %"] = 100 * sum(a[:1] == b[:1] for a, b in pairs) / len(pairs)
+        out["milvus-lite and Whoosh: the same among the first ten, %"] = same
+        return out
+
+    def _questions(self, store: Any, count: int | None = None) -> tuple[list[list[str]], list[float]]:
+        """Return what was found for each question, and the milliseconds that each took."""
+        from mdmem.recall.query import Query
+        from mdmem.recall.recall import recall
+
+        found, took = [], []
+        for text in self.kept("notes")["asked"][:count]:
+            began = scale.now()
+            answer = recall(store, Query(text, limit=10))
+            took.append((scale.now() - began) * 1000)
+            if any("local index" in notice for notice in answer.notices):
+                raise SystemExit(f"the engine did not answer: {answer.notices}")
+            found.append([hit.id for hit in answer.results])
+        return found, took
+
+    def kept(self, phase: str) -> Any:
+        """Return what a phase measured."""
+        return json.loads((self.base / f"{phase}.json").read_text("utf-8"))
+
+    def run_phase(self, phase: str) -> dict[str, Any]:
+        """Run a phase in a process of its own, unless it is done."""
+        file = self.base / f"{phase}.json"
+        if not file.exists():
+            print(f"… {self.count:,} notes: {phase}", file=sys.stderr, flush=True)
+            words = [sys.executable, __file__, "--phase", phase, "--folder", str(self.base), "--sizes", str(self.count)]
+            words += ["--questions", str(self.questions), "--clock", "cpu" if scale.CLOCK["cpu"] else "wall"]
+            done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False)
+            if done.returncode:
+                raise SystemExit(f"{phase} failed")
+            file.write_text(done.stdout.strip().splitlines()[-1], "utf-8")
+        found: dict[str, Any] = json.loads(file.read_text("utf-8"))
+        return found
+
+    def phase(self, name: str) -> dict[str, Any]:
+        """Do one phase here."""
+        self.prepare()
+        return self.ask_local(name.split()[1]) if " " in name else self.phases[name]()
+
+    def run(self) -> dict[str, Any]:
+        """Do what lacks, and return every figure."""
+        out: dict[str, Any] = {"notes": self.count}
+        for name in self.phases:
+            out |= {key: value for key, value in self.run_phase(name).items() if key not in ("asked",) and "found" not in key}
+        return out
 
 
 def _both(took: list[float]) -> tuple[float, float]:
     return scale.percentile(took, 0.5), scale.percentile(took, 0.95)
+
+
+def _memory() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def _size(folder: Path) -> float:
@@ -126,9 +257,9 @@ def render(found: dict[str, Any]) -> str:
     sizes = [run["notes"] for run in runs]
     rows = []
     for name, digits in ROWS.items():
-        values = [run[name] for run in runs]
+        values = [run.get(name) for run in runs]
         grows = table.growth(sizes, values) if "%" not in name else ""
-        rows.append([name, *(f"{value:,.{digits}f}" for value in values), grows])
+        rows.append([name, *("—" if value is None else f"{value:,.{digits}f}" for value in values), grows])
     m = found["machine"]
     lines = [BEGIN, "", *table.table(["", *(f"{size:,} notes" for size in sizes), "grows"], rows)]
     lines += [
@@ -136,65 +267,93 @@ def render(found: dict[str, Any]) -> str:
         f"{m['processor']}, {m['cores']} cores, {m['day']}, Python {m['python']}."
         + (" Processor times: the machine was busy." if found.get("clock") == "cpu" else ""),
         "",
+        *(agreement(found["sets"]) if "sets" in found else []),
         *plan(runs),
         END,
     ]
     return "\n".join(lines)
 
 
+def agreement(sets: list[dict[str, Any]]) -> list[str]:
+    """Return the table of benchmarks/shared_sets.py."""
+    rows = []
+    for one in sets:
+        for mode in ("hybrid", "keyword"):
+            m, asked = one[mode], one["questions"]
+            same = f"{m['same']} of {m['found']}"
+            row = [one["file"], f"{one['notes']}", mode, f"{m['first']} of {asked}", same, f"{m['order']} of {asked}"]
+            rows.append([*row, f"{m['score']:.1e}"])
+    head = ["questions of", "notes", "search", "same note first", "same among ten", "same order of ten", "scores differ by"]
+    told = "Whoosh beside milvus-lite, the bundled model, files of questions (`python benchmarks/shared_sets.py`):"
+    return [told, "", *table.table(head, rows)]
+
+
 def plan(runs: list[dict[str, Any]]) -> list[str]:
-    """Return the paper plan: what the measured sizes say about larger ones."""
+    """Return the paper plan: what the largest size measured says about larger ones, with the arithmetic."""
     last = runs[-1]
-    disk = last["the engine's file on disk, MB"] * 1e6 / last["notes"]
-    rate = last["notes"] / last["first push, s"]
+    disk = last["disk: milvus-lite, MB"] * 1e6 / last["notes"]
+    push = last["first push to milvus-lite, s"] * 1000 / last["notes"]
+    look = last["push with nothing to do, s"] * 1e6 / last["notes"]
+    embed, dims = 17, 384  # passages a second and core, docs/benchmarks.md; numbers of a vector
+    vector = dims * 4
+    # A node holds vectors and their graph, words and keys of its rows in memory: vectors, half as much again, and the words.
+    words = disk / 2
+    node = 32e9
     rows = []
     for count in (1_000_000, 10_000_000, 100_000_000):
-        vectors = count * 384 * 4 / 1e9
+        memory = count * (vector * 1.5 + words)
+        small = count * (vector / 4 * 1.5 + words)
         rows.append(
             [
                 f"{count:,}",
                 f"{count * disk / 1e9:,.0f} GB",
-                f"{vectors:,.1f} GB",
-                f"{vectors / 4:,.1f} GB",
-                f"{count / rate / 3600:,.1f} h",
-                f"{math.ceil(count / 17 / 3600):,} h",
+                f"{memory / 1e9:,.0f} GB",
+                f"{small / 1e9:,.0f} GB",
+                f"{-(-memory // node):,.0f}",
+                f"{count * push / 1000 / 3600:,.1f} h",
+                f"{count / embed / 3600:,.0f} h",
             ]
         )
-    head = ["notes of one passage", "rows on disk", "float32 vectors", "8-bit vectors", "one writer's first push", "embedding"]
+    head = ["notes of one passage", "disk", "memory", "memory, 8-bit vectors", "nodes of 32 GB", "first push", "embedding"]
     return [
-        "A paper plan, drawn out from the largest size measured; embedding at 17 passages a second and core, which divides by",
-        "the number of machines that embed, since each repository's writer embeds its own:",
+        f"A paper plan, drawn out from the figures for {last['notes']:,} notes. A row takes {disk:,.0f} bytes on disk",
+        f"(measured, of which the vector is {dims} × 4 = {vector:,}). A server's query nodes hold in memory the vectors, half",
+        f"as much again for their graph, and the words, taken as half of the row: {vector:,} × 1.5 + {words:,.0f} =",
+        f"{vector * 1.5 + words:,.0f} bytes; with vectors of 8 bits {vector / 4:,.0f} × 1.5 + {words:,.0f} =",
+        f"{vector / 4 * 1.5 + words:,.0f}. A first push takes {push:,.1f} ms a note and core, a push that finds nothing to do",
+        f"{look:,.0f} µs a note of its repository, and embedding 1 / {embed} s a passage and core (docs/benchmarks.md). Pushes",
+        "and embedding divide by the number of repositories that push at the same time, since each has a writer of its own.",
+        "Times of questions on a server are not promised: none was measured.",
         "",
         *table.table(head, rows),
     ]
 
 
 def main() -> int:
-    """Measure each size in a process of its own, keep, write."""
+    """Measure each size, keep, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=lambda text: [int(part) for part in text.split(",")], default=[1_000, 10_000])
-    parser.add_argument("--questions", type=int, default=60)
+    parser.add_argument("--sizes", type=lambda text: [int(part) for part in text.split(",")], default=[2_000, 20_000])
+    parser.add_argument("--questions", type=int, default=40)
     parser.add_argument("--clock", choices=["wall", "cpu"], default="wall", help="cpu: processor times, on a busy machine")
-    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help="keep what was made and measured there (one size), and go on from it")
+    parser.add_argument("--render", action="store_true")
+    parser.add_argument("--phase", help=argparse.SUPPRESS)
     given = parser.parse_args()
     scale.CLOCK["cpu"] = given.clock == "cpu"
-    if given.one:
-        print(json.dumps(measure(given.one, given.questions)))
+    if given.phase:
+        print(json.dumps(Bench(given.folder, given.sizes[0], given.questions).phase(given.phase)))
         return 0
-    results = json.loads(table.RESULTS.read_text("utf-8")) if table.RESULTS.exists() else {}
-    kept = results.setdefault("shared", {"sizes": {}})
-    kept["machine"] = table.machine()
-    for size in given.sizes:
-        print(f"… {size:,} notes", file=sys.stderr, flush=True)
-        words = [sys.executable, __file__, "--one", str(size), "--questions", str(given.questions), "--clock", given.clock]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise SystemExit(done.stderr[-2000:])
-        kept["sizes"][str(size)] = json.loads(done.stdout.strip().splitlines()[-1])
-        kept["clock"] = given.clock
+    for size in [] if given.render else given.sizes:
+        with tempfile.TemporaryDirectory(prefix="mdmem-shared-") as folder:
+            base = given.folder / str(size) if given.folder else Path(folder)
+            base.mkdir(parents=True, exist_ok=True)
+            measured = Bench(base, size, given.questions).run()
         results = json.loads(table.RESULTS.read_text("utf-8")) if table.RESULTS.exists() else {}
-        results["shared"] = kept
+        kept = results.setdefault("shared", {"sizes": {}})
+        kept["machine"], kept["clock"] = table.machine(), given.clock
+        kept["sizes"][str(size)] = measured
         table.RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False, sort_keys=True) + "\n", "utf-8")
+    kept = json.loads(table.RESULTS.read_text("utf-8"))["shared"]
     table.put(PAGE, BEGIN, END, render(kept))
     print(render(kept))
     return 0

@@ -60,6 +60,7 @@ DEFAULTS: dict[str, Any] = {
     "index.collection": "mdmem",
     "index.repositories": "",
     "index.share": "others",
+    "index.wait": 3.0,
     "llm.backend": "none",
     "llm.base_url": "",
     "llm.model": "",

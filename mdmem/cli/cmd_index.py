@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from mdmem.cli.opening import examples, open_store
 from mdmem.cli.output import emit, json_option, note, say
 from mdmem.cli.progress import progress
+from mdmem.clock import seconds
+from mdmem.errors import MdmemError
 from mdmem.index.refresh import Refreshed
+from mdmem.repo.git import safe_text
 from mdmem.store import Store
+
+if TYPE_CHECKING:
+    from mdmem.index.milvus_push import Pushed
 
 
 @click.group("index")
@@ -104,30 +112,59 @@ def verify(ctx: click.Context, as_json: bool) -> None:
 @command.command("push")
 @click.option("--all", "everything", is_flag=True, help="Write every note again, also after a rewritten history.")
 @click.option("--allow-secret", "allow", metavar="PATH", multiple=True, help="Let this file pass the scan for secrets.")
+@click.option("--branch", metavar="NAME", default="", help="The main branch, where it is not the one of the remote's HEAD.")
+@click.option("--wait", metavar="TIME", default="0s", show_default=True, help="How long to wait for another writer.")
 @click.option(
     "--repo", "repos", multiple=True, metavar="URL", help="Push this store (a folder or an address) instead; repeatable."
 )
 @json_option
 @click.pass_context
-@examples("mdmem index push", "mdmem index push --repo git@example.org:team/notes.git --repo ~/vault", "mdmem index push --all")
-def push(ctx: click.Context, everything: bool, allow: tuple[str, ...], repos: tuple[str, ...], as_json: bool) -> None:
+@examples(
+    "mdmem index push",
+    "mdmem index push --wait 10m",
+    "mdmem index push --repo git@example.org:team/notes.git --repo ~/vault",
+    "mdmem index push --all",
+)
+def push(
+    ctx: click.Context,
+    everything: bool,
+    allow: tuple[str, ...],
+    branch: str,
+    wait: str,
+    repos: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Bring the notes of the current commit into the shared index.
 
     Run it after each merge on the main branch. Only what differs is written; what the commit does not hold is deleted. A push
-    that was cut off is finished by the next one. docs/shared-index.md says how to set it up.
+    that was cut off is finished by the next one. One of several repositories that fails is named, and the others are pushed.
+    docs/shared-index.md says how to set it up.
     """
     from mdmem.memory.sharing import push_store, store_of
 
-    done = []
+    done: list[Pushed] = []
+    failed: list[tuple[str, MdmemError]] = []
+    waiting = seconds(wait)
     with progress("Pushing") as tell:
-        for store in [store_of(url) for url in repos] if repos else [open_store(ctx)]:
-            done.append(push_store(store, everything, tell, allow=allow))
+        for url in repos or [""]:
+            try:
+                store = store_of(url) if url else open_store(ctx)
+                done.append(push_store(store, everything, tell, allow=allow, branch=branch, wait=waiting))
+            except MdmemError as error:
+                if len(repos) < 2:
+                    raise
+                failed.append((url, error))
 
     def human() -> None:
         for one in done:
             say(one.line())
 
-    emit({"pushed": [one.as_dict() for one in done]}, as_json, human)
+    wrong = [{"repo": safe_text(url), **trouble.as_dict()} for url, trouble in failed]
+    emit({"pushed": [one.as_dict() for one in done], **({"failed": wrong} if repos else {})}, as_json, human)
     for one in done:
         for text in one.notices:
             note(f"note: {text}")
+    for url, trouble in failed:
+        note(f"{safe_text(url)}: {trouble}" + (f" ({trouble.hint})" if trouble.hint else ""))
+    if failed:
+        ctx.exit(failed[0][1].exit_code)

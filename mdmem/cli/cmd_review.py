@@ -22,7 +22,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
         return
     from mdmem.learn.opinion import SAYS
     from mdmem.learn.reflect import proposals
-    from mdmem.learn.review import ADVISED, doubts
+    from mdmem.learn.review import doubts
 
     store = open_store(ctx)
     found, tasks = doubts(store), proposals(store)
@@ -39,8 +39,6 @@ def command(ctx: click.Context, as_json: bool) -> None:
                 say(f"  {word} {(one.created or '')[:10]}  {clean(' '.join(one.body.split())[:160])}  [{one.id}]")
             if pair.advice:
                 say(f"  the language model says: {SAYS.get(pair.advice, pair.advice)}")
-        if any(pair.advice in ADVISED for pair in found):
-            say("Settle those as the language model says: mdmem review accept")
         if found:
             say(f"Settle one: mdmem review settle {found[0].note.id} supersede | reject | merge | keep-both | unrelated")
 
@@ -67,30 +65,5 @@ def settle_command(ctx: click.Context, reference: str, answer: str, with_: str, 
 
     done = settle(open_store(ctx, need="write"), reference, answer, with_)
     emit(done, as_json, lambda: say(f"Settled: {ANSWERS[answer]} [{', '.join(done['others'])}]"))
-    if done["reason"]:
-        note(f"note: saved, not committed yet: {done['reason']}")
-
-
-@command.command("accept")
-@click.argument("reference", metavar="[NOTE]", default="")
-@json_option
-@click.pass_context
-@examples("mdmem review accept", "mdmem review accept mem-4k2j7q --json")
-def accept_command(ctx: click.Context, reference: str, as_json: bool) -> None:
-    """Settle the pairs on which a language model gave its word as it says; NOTE: only the pairs of this note.
-
-    What it may not settle by itself waits for you, with its word beside it. Look at `mdmem review` first.
-    """
-    from mdmem.learn.review import ANSWERS, accept
-
-    done = accept(open_store(ctx, need="write"), reference)
-
-    def human() -> None:
-        for row in done["settled"]:
-            say(f"Settled: {ANSWERS[row['answer']]} [{row['note']}, {row['other']}]")
-        if done["left"]:
-            say(f"{done['left']} pairs still wait: mdmem review")
-
-    emit(done, as_json, human)
     if done["reason"]:
         note(f"note: saved, not committed yet: {done['reason']}")

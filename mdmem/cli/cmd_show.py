@@ -17,26 +17,37 @@ from mdmem.notes.note import Note
 @click.option("--body", "body_only", is_flag=True, help="The body without the frontmatter.")
 @json_option
 @click.pass_context
-@examples("mdmem show mem-4k2j7q", 'mdmem show "Deploy on Thursdays" --body', "mdmem show project-apollo --at 2026-06-01")
+@examples(
+    "mdmem show mem-4k2j7q",
+    'mdmem show "Deploy on Thursdays" --body',
+    "mdmem show project-apollo --at 2026-06-01",
+    "mdmem show 'example.org/team/notes: memories/deploys.md'",
+)
 def command(ctx: click.Context, reference: str, at: str, body_only: bool, as_json: bool) -> None:
     """Print one note as it stands in its file.
 
-    NOTE is an id, an unambiguous prefix of one, a path or an exact title.
+    NOTE is an id, an unambiguous prefix of one, a path or an exact title. What this store has not is looked for in the shared
+    index, where one is configured, by its id or by the path that recall shows (REPOSITORY: PATH).
     """
-    from mdmem.memory.change import read_any
+    from mdmem.recall.shared_note import Origin, read_anywhere
 
     store = open_store(ctx)
+    origin: Origin | None = None
     if at:
         from mdmem.memory.past import note_at
 
         found, rev = note_at(store, reference, at)
     else:
-        found, rev = read_any(store, reference), ""
+        (found, origin), rev = read_anywhere(store, reference), ""
     data = as_data(found)
     if rev:
         data["rev"] = rev
+    if origin is not None:
+        data["origin"] = origin.as_dict()
     text = found.body if body_only else found.data.decode("utf-8", "replace")
     emit(data, as_json, lambda: say(clean(text).rstrip("\n")))
+    if origin is not None:
+        note(f"note: {clean(origin.line())}")
     if found.doc.problem is not None:
         note(f"note: {found.path}:{found.doc.problem.line or 1}: {found.doc.problem.message}")
 

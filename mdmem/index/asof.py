@@ -169,6 +169,12 @@ class View:
         blob = self.tree[str(row["path"])]
         return self._read([blob])[blob]
 
+    def texts(self, paths: Iterable[str]) -> list[str]:
+        """Return the texts of notes as they were, in this order."""
+        wanted = [self.tree[path] for path in paths]
+        read = self._read(dict.fromkeys(wanted))
+        return [read[blob].decode("utf-8", "replace") for blob in wanted]
+
 
 def is_note(path: str) -> bool:
     """Tell whether a path of a commit would be indexed as a note."""

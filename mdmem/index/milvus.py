@@ -1,12 +1,12 @@
 """The shared index: many repositories' notes on a Milvus engine. Connection, layout, and the words of its filter language.
 
 A file as `index.uri` runs the embedded engine (milvus-lite), an address a server: the same code. Two collections:
-- COLLECTION        one row a window: repository (partition key), note, its mark (content and versions), the fields that
-                    filters ask for, the window and (with the first one) its note as JSON, our BM25 weights as a sparse
-                    vector, the embedding
+- COLLECTION        one row a window: repository (partition key), note, place (its path), mark (content and versions), the
+                    fields that filters ask for, the window, its share of the note's text and (with the first one) the note's
+                    columns as JSON, our BM25 weights as a sparse vector, the embedding
 - COLLECTION_state  for each repository the commit that was pushed, and for each scope in it how often each term stands there,
                     so that what is hidden from a reader counts in no weight
-Knows no store and no git. Everything that Milvus raises becomes SharedDown.
+Knows no store and no git. Everything that Milvus raises becomes SharedDown, and so does an answer that takes too long.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ import hashlib
 import io
 import json
 import os
+import threading
+import time
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -32,16 +35,21 @@ from mdmem.index.versions import ANALYZER, PARSER, WINDOWS
 if TYPE_CHECKING:
     from mdmem.config import Config
 
-LAYOUT = 1
+LAYOUT = 2
 BUCKETS, SMALL = 256, 2_000  # a list of more terms than SMALL is kept in BUCKETS pieces; a question reads its own terms'
 PIECE = 60_000  # characters of a text field, below Milvus's 65,535
 BATCH = 500  # rows sent in one call
 LIMIT = 16_384  # rows that one query may return
 KEYS = 100  # values in one filter
+ROWS = 500  # primary keys in one filter
 SCALARS = ("scope", "kind", "type", "category", "agent", "status", "created", "updated")
+INDEXED = ("note", "place", "scope", "kind", "status")  # fields with an index of their own: every filter asks for some of them
 PLAIN_DIMS = 2  # Milvus wants a vector in each collection, also where there is none
 
 T = TypeVar("T")
+# How many of this process's connections use an embedded engine's file.
+_used: Counter[str] = Counter()
+_embedded = threading.Lock()
 
 
 class SharedDown(MdmemError):
@@ -59,31 +67,42 @@ class Target:
     collection: str = "mdmem"
 
 
-def target_of(config: Config) -> Target | None:
-    """Return where the shared index is, None when none is configured. Raises SharedDown when its settings are incomplete."""
+def targets_of(config: Config) -> list[Target]:
+    """Return where the shared index is, a collection each; [] when none is configured. Raises SharedDown when its settings
+    are incomplete."""
     if str(config.get("index.engine")).strip().lower() != "milvus":
-        return None
+        return []
     uri = str(config.get("index.uri")).strip()
     if not uri:
         raise SharedDown("index.engine is milvus, but index.uri is empty", hint="mdmem config set index.uri http://HOST:19530")
     named = str(config.get("index.token_env")).strip()
-    collection = "".join(c if c.isalnum() else "_" for c in str(config.get("index.collection")).strip()) or "mdmem"
+    token = os.environ.get(named, "") if named else ""
+    said = [name.strip() for name in str(config.get("index.collection")).split(",")]
+    names = ["".join(c if c.isalnum() else "_" for c in name) for name in said if name] or ["mdmem"]
     uri = os.path.expanduser(uri) if "://" not in uri else uri
-    return Target(uri, os.environ.get(named, "") if named else "", collection)
+    return [Target(uri, token, name) for name in dict.fromkeys(names)]
+
+
+def target_of(config: Config) -> Target | None:
+    """Return where pushes go: the first collection; None when none is configured. Raises SharedDown."""
+    return next(iter(targets_of(config)), None)
 
 
 def health_of(config: Config) -> Health:
     """Return the state of the configured shared index; never raises."""
+    windows, troubles = 0, []
     try:
-        target = target_of(config)
-        assert target is not None
-        engine = Engine(target)
+        for target in targets_of(config):
+            engine = Engine(target)
+            try:
+                found = engine.health()
+            finally:
+                engine.close()
+            windows += found.windows
+            troubles += [found.trouble] if found.trouble else []
     except SharedDown as error:
-        return Health("milvus", trouble=f"{error} ({error.why})" if error.why else str(error))
-    try:
-        return engine.health()
-    finally:
-        engine.close()
+        troubles.append(str(error))
+    return Health("milvus", windows, trouble="; ".join(troubles))
 
 
 def mark_of(sha: str, path: str, model: str) -> str:
@@ -120,6 +139,11 @@ def weights(packed: dict[str, int], lengths: Sequence[int], averages: Sequence[f
     return out or {0: 1e-9}  # Milvus refuses an empty one
 
 
+def key_of_row(repo: str, note: str, number: int, mark: str) -> str:
+    """Return the primary key of a window: repository and note as the engine names them, its number, the note's mark."""
+    return f"{repo}:{note}:{number}:{mark[:8]}"
+
+
 def quoted(values: Iterable[str]) -> str:
     """Return a list of texts in the filter language; what stands in them is data."""
     return json.dumps([*values], ensure_ascii=False)
@@ -135,29 +159,52 @@ def stretch(text: str) -> Any:
     return json.loads(zlib.decompress(base64.b64decode(text)))
 
 
-class Engine:
-    """An open connection. Every call raises SharedDown when the engine does not answer."""
+def load_client() -> None:
+    """Load pymilvus, which takes a second. Raises SharedDown when it is not installed or cannot be loaded."""
+    if find_spec("pymilvus") is None:
+        raise SharedDown("the shared index needs pymilvus, which is not installed", hint='pip install "mdmem[milvus]"')
+    import logging
 
-    def __init__(self, target: Target, timeout: float = 10.0) -> None:
-        if find_spec("pymilvus") is None:
-            raise SharedDown("the shared index needs pymilvus, which is not installed", hint='pip install "mdmem[milvus]"')
+    try:
+        import pymilvus  # noqa: F401
+    except Exception as error:
+        raise SharedDown("the shared index needs pymilvus, which cannot be loaded", why=str(error)[:300]) from error
+    # It logs each refused call with its traceback; what went wrong is told by us, in one line.
+    logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
+
+
+class Engine:
+    """An open connection. Every call raises SharedDown when the engine does not answer.
+
+    A writer (`writes`) makes the embedded engine's file, and sees everything that was written before; a reader makes nothing,
+    and may see a row some seconds later, which spares it the wait for the engine's clock."""
+
+    def __init__(self, target: Target, timeout: float = 10.0, writes: bool = False) -> None:
+        """`timeout`: seconds that one call may take."""
+        load_client()
+        self.embedded = "://" not in target.uri
+        if self.embedded and not writes and not os.path.exists(target.uri):
+            raise SharedDown("the shared index is not there", why=f"{target.uri} does not exist", hint="mdmem index push")
         self.target = target
         self.timeout = timeout
+        self.writes = writes
+        self.until: float | None = None
+        self._closed = False
         self.windows = target.collection
         self.state = target.collection + "_state"
         self._loaded = False
         self._client: Any = self._guarded(self._connect)
 
     def _connect(self) -> Any:
-        import logging
-
         from pymilvus import MilvusClient
 
-        # It logs each refused call with its traceback; what went wrong is told by us, in one line.
-        logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
-        # The embedded engine complains on stderr when another process has the file.
-        with contextlib.redirect_stderr(io.StringIO()):
+        if not self.embedded:
             return MilvusClient(self.target.uri, token=self.target.token, timeout=self.timeout)
+        # The embedded engine complains on stderr when another process has the file.
+        with _embedded, contextlib.redirect_stderr(io.StringIO()):
+            client = MilvusClient(self.target.uri, timeout=self.timeout)
+            _used[os.path.abspath(self.target.uri)] += 1
+            return client
 
     def _guarded(self, work: Callable[[], T]) -> T:
         try:
@@ -165,13 +212,24 @@ class Engine:
         except (MemoryError, MdmemError):
             raise
         except Exception as error:
-            why = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+            told = getattr(error, "message", "") or str(error)
+            why = (str(told).strip().splitlines() or [type(error).__name__])[0][:300]
             raise SharedDown("the shared index does not answer", why=why) from error
 
     def close(self) -> None:
-        """Close the connection; the embedded engine gives its file back."""
+        """Close the connection; the embedded engine gives its file back when nothing in this process uses it any more."""
         with contextlib.suppress(Exception):
             self._client.close()
+        if self.embedded:
+            with _embedded, contextlib.suppress(Exception):
+                # Closing the client leaves the engine running, and its file locked, until the process ends.
+                from milvus_lite.server_manager import server_manager_instance
+
+                path = os.path.abspath(self.target.uri)
+                _used[path] -= not self._closed
+                if _used[path] <= 0:
+                    server_manager_instance.release_server(path)
+        self._closed = True
 
     def health(self) -> Health:
         """Return how many windows the engine has, or the trouble; never raises."""
@@ -181,26 +239,44 @@ class Engine:
             found = self._call("query", self.windows, filter="", output_fields=["count(*)"])
             return Health("milvus", int(found[0]["count(*)"]))
         except SharedDown as error:
-            return Health("milvus", trouble=f"{error} ({error.why})" if error.why else str(error))
+            return Health("milvus", trouble=str(error))
 
     def there(self) -> bool:
         """Tell whether the collections are made; the embedded engine's are loaded, which a server does by itself."""
-        found = all(self._guarded(lambda name=name: self._client.has_collection(name)) for name in (self.windows, self.state))  # type: ignore[misc]
-        if found and not self._loaded and "://" not in self.target.uri:
+        found = all(self._call("has_collection", name) for name in (self.windows, self.state))
+        if found and not self._loaded and self.embedded:
             for name in (self.windows, self.state):
                 self._call("load_collection", name)
             self._loaded = True
         return found
 
-    def _call(self, name: str, *words: Any, **given: Any) -> Any:
-        return self._guarded(lambda: getattr(self._client, name)(*words, timeout=self.timeout, **given))
+    def limit(self, seconds: float | None) -> None:
+        """Let all calls from now on take so many seconds together (None: no such limit)."""
+        self.until = None if seconds is None else time.monotonic() + seconds
 
-    def create(self, dims: int) -> None:
-        """Make the collections unless they are there; two writers may do it at once."""
+    def _call(self, name: str, *words: Any, **given: Any) -> Any:
+        left = self.timeout
+        if self.until is not None:
+            left = min(left, self.until - time.monotonic())
+            if left <= 0:
+                raise SharedDown("the shared index does not answer", why="it took too long")
+        if self.writes and name in ("query", "search"):
+            given["consistency_level"] = "Strong"
+        return self._guarded(lambda: getattr(self._client, name)(*words, timeout=left, **given))
+
+    def create(self, dims: int) -> int:
+        """Make the collections unless they are there, and return the length of their vectors; two writers may do it at once.
+        Raises SharedDown when they are there and of another version of mdmem."""
         from pymilvus import DataType, MilvusClient
 
         if self.there():
-            return
+            held = {field["name"]: field for field in self._call("describe_collection", self.windows)["fields"]}
+            if "place" not in held:
+                raise SharedDown(
+                    f"the collection {self.windows} was made by another version of mdmem",
+                    hint="choose another index.collection, or drop it and its _state in Milvus and push again",
+                )
+            return int(held["meaning"]["params"]["dim"])
         text = DataType.VARCHAR
 
         def fields(*more: tuple[str, int]) -> Any:
@@ -211,31 +287,38 @@ class Engine:
                 schema.add_field(name, text, max_length=length)
             return schema
 
-        windows = fields(("note", 64), ("mark", 64), *((name, 1024) for name in SCALARS), ("row", 65_535))
+        windows = fields(("note", 64), ("place", 64), ("mark", 64), *((name, 1024) for name in SCALARS), ("row", 65_535))
         windows.add_field("ord", DataType.INT64)
+        windows.add_field("size", DataType.INT64)
         windows.add_field("words", DataType.SPARSE_FLOAT_VECTOR)
         windows.add_field("meaning", DataType.FLOAT_VECTOR, dim=max(dims, PLAIN_DIMS))
         state = fields(("blob", 65_535))
         state.add_field("meaning", DataType.FLOAT_VECTOR, dim=PLAIN_DIMS)
         for name, schema in ((self.windows, windows), (self.state, state)):
             index = MilvusClient.prepare_index_params()
-            index.add_index("meaning", index_type="AUTOINDEX" if "://" in self.target.uri else "FLAT", metric_type="IP")
+            index.add_index("meaning", index_type="FLAT" if self.embedded else "AUTOINDEX", metric_type="IP")
             if schema is windows:
                 index.add_index("words", index_type="SPARSE_INVERTED_INDEX", metric_type="IP")
+                for name_of_field in INDEXED:
+                    index.add_index(name_of_field, index_type="INVERTED")
             try:
-                self._guarded(
-                    lambda name=name, schema=schema, index=index: self._client.create_collection(  # type: ignore[misc]
-                        name, schema=schema, index_params=index, consistency_level="Strong"
-                    )
-                )
+                self._call("create_collection", name, schema=schema, index_params=index, consistency_level="Bounded")
             except SharedDown:
-                if not self._guarded(lambda name=name: self._client.has_collection(name)):  # type: ignore[misc]
+                if not self._call("has_collection", name):
                     raise
+        return max(dims, PLAIN_DIMS)
 
     def put(self, collection: str, rows: Sequence[dict[str, Any]]) -> None:
         """Write rows, in the place of those with the same key."""
         for start in range(0, len(rows), BATCH):
             self._call("upsert", collection, list(rows[start : start + BATCH]))
+
+    def flush(self) -> None:
+        """Have what was written put into indexed segments. What was only logged is looked through row by row for each
+        question: in the embedded engine thirty times as slow. An engine that is busy may refuse; it does so by itself later."""
+        for name in (self.windows, self.state):
+            with contextlib.suppress(SharedDown):
+                self._call("flush", name)
 
     def delete(self, collection: str, condition: str) -> None:
         """Delete the rows that fit."""
@@ -247,9 +330,7 @@ class Engine:
         if int(found[0]["count(*)"]) <= LIMIT // 4:
             yield from self._call("query", collection, filter=condition, output_fields=list(fields), limit=LIMIT)
             return
-        walk = self._guarded(
-            lambda: self._client.query_iterator(collection, filter=condition, output_fields=list(fields), batch_size=2_000)
-        )
+        walk = self._call("query_iterator", collection, filter=condition, output_fields=list(fields), batch_size=2_000)
         while True:
             part = self._guarded(walk.next)
             if not part:
@@ -261,8 +342,8 @@ class Engine:
         """Return at most `limit` rows that fit."""
         return [*self._call("query", collection, filter=condition, output_fields=list(fields), limit=limit)]
 
-    def nearest(self, field: str, vector: Any, condition: str, limit: int) -> list[tuple[str, str, int]]:
-        """Return (repository, note, number of the window) by inner product, best first."""
+    def nearest(self, field: str, vector: Any, condition: str, limit: int, fields: Sequence[str]) -> list[dict[str, Any]]:
+        """Return the rows with the highest inner products, best first."""
         found = self._call(
             "search",
             self.windows,
@@ -270,7 +351,7 @@ class Engine:
             anns_field=field,
             limit=limit,
             filter=condition,
-            output_fields=["repo", "note", "ord"],
+            output_fields=list(fields),
             search_params={"metric_type": "IP"},
         )
-        return [(hit["entity"]["repo"], hit["entity"]["note"], int(hit["entity"]["ord"])) for hit in found[0]]
+        return [dict(hit["entity"]) for hit in found[0]]

@@ -8,13 +8,14 @@ the list of terms and the commit come last, so that a killed push is finished by
 from __future__ import annotations
 
 import json
+import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mdmem.errors import RefusedState
+from mdmem.errors import Locked, RefusedState
 from mdmem.index.flush import text_rows
 from mdmem.index.milvus import (
     BUCKETS,
@@ -25,6 +26,7 @@ from mdmem.index.milvus import (
     SMALL,
     Engine,
     key_of,
+    key_of_row,
     mark_of,
     piece_of,
     quoted,
@@ -44,8 +46,15 @@ NOTES = 200  # notes written between two looks at the lease
 STATE = "commit"
 _COLUMNS = (
     "id, kind, type, category, title, summary, scope, agent, device, session, status, priority, tier, pinned, importance, "
-    "initiative, due, expires, valid_from, valid_until, fact_key, created, updated, sha, state, body_line, path"
+    "initiative, due, expires, valid_from, valid_until, fact_key, created, updated, sha, state, body_line, path, size, fields"
 )
+_LEVELS = ("overview", "summary")  # of a note's own fields, those that a context block may show in the place of a passage
+
+
+class Overtaken(Locked):
+    """Another writer has pushed meanwhile."""
+
+    code = "shared_index_overtaken"
 
 
 @dataclass
@@ -92,18 +101,26 @@ def push(
     everything: bool = False,
     keep_lease: Callable[[], None] = lambda: None,
     tell: Tell | None = None,
+    url: str = "",
 ) -> Pushed:
     """Make the engine hold exactly the notes of a commit of this repository, and say what was done.
 
     `descends(earlier)`: whether the commit comes after (or is) an earlier one; False: it comes before; None: neither, or
-    unknown. `keep_lease` is called between batches. Raises SharedDown, RefusedState, LeaseHeld."""
+    unknown. `keep_lease` is called between batches. `url`: where the repository may be cloned from. Raises SharedDown,
+    RefusedState, LeaseHeld, Overtaken."""
     began = time.monotonic()
     view = index.as_of(rev)
     dense = index.dense
     stored = dense.vectors()
     model = stored.fingerprint if stored is not None else ""
-    dims = stored.dims if stored is not None else PLAIN_DIMS
-    engine.create(dims)
+    dims = engine.create(stored.dims if stored is not None else PLAIN_DIMS)
+    if stored is not None and stored.dims != dims:
+        raise RefusedState(
+            "the shared index was made with a model of another length",
+            why=f"{dims} numbers a vector, not {stored.dims}",
+            hint="use the same embedding settings, or another index.collection",
+            code="shared_index_model",
+        )
     known = state_of(engine, repo)
     out = Pushed(repo, rev)
     if known and not everything:
@@ -118,12 +135,6 @@ def push(
                 hint="mdmem sync, then mdmem index push; after a rewritten history: mdmem index push --all",
                 code="shared_index_order",
             )
-    if known and known.get("dims") != dims:
-        raise RefusedState(
-            "the shared index was made with a model of another length",
-            why=f"{known.get('dims')} dimensions, not {dims}",
-            hint="use the same embedding settings, or another index.collection",
-        )
     wanted = _wanted(view, model)
     there = _there(engine, repo)
     fits = {note for note, (mark, count, _) in wanted.items() if there.get(note) == Counter({mark: count})}
@@ -144,17 +155,20 @@ def push(
         if tell is not None:
             tell(out.written, len(lacking), "notes pushed")
     keep_lease()
+    _alone(engine, repo, known)
     for some in _pieces(gone):
         engine.delete(engine.windows, f"{_repo(repo)} and note in {quoted(some)}")
     out.deleted = len(gone)
     if lacking or gone or known.get("rev") != rev:
-        _record(engine, view, repo, {"rev": rev, "dims": dims, "model": model, "notes": len(wanted)}, keep_lease)
+        state = {"rev": rev, "dims": dims, "model": model, "notes": len(wanted), "url": url, "turn": secrets.token_hex(8)}
+        _record(engine, view, repo, state, known, keep_lease)
+        engine.flush()
     out.seconds = time.monotonic() - began
     return out
 
 
 def _pk(repo: str, name: str) -> str:
-    return f"{key_of(repo)}:{name}"
+    return f"{name}:{key_of(repo)}" if name == STATE else f"{key_of(repo)}:{name}"
 
 
 def _repo(repo: str) -> str:
@@ -208,6 +222,10 @@ def _rows(
         keys.setdefault(name["note"], []).append([name["key"], name["how"]])
     places = stored.rows_of([w["hash"] for w in windows.values()]).tolist() if stored is not None else [-1] * len(windows)
     place_of = dict(zip(windows, places))
+    near = [place for place in places if place >= 0]
+    vectors = dict(zip(near, stored.get(near).tolist())) if near else {}
+    texts = {row["rowid"]: text for row, text in zip(notes.values(), view.texts(row["path"] for row in notes.values()))}
+    sizes = Counter(window["note"] for window in windows.values())
     settings = Settings()
     out, missing = [], 0
     for row in view.catalog.read(lambda connection: text_rows(connection, names)):
@@ -221,35 +239,59 @@ def _rows(
             "lines": [window["start_line"], window["end_line"]],
             "hash": window["hash"],
             "near": place >= 0,
+            "raw": _slice(texts[row.note], window["ord"], sizes[row.note]),
         }
         if window["ord"] == 0:
             columns = {column: note[column] for column in note.keys() if column != "rowid"}  # noqa: SIM118 - SQLite
+            said = json.loads(note["fields"] or "{}")
+            columns["fields"] = json.dumps({name: said[name] for name in _LEVELS if isinstance(said.get(name), str)})
             content["note"] = [columns, tags.get(row.note, []), keys.get(row.note, [])]
         data = squeeze(content)
         if len(data) > PIECE:
-            content["note"] = [columns, tags.get(row.note, [])[:50], keys.get(row.note, [])[:50]]
-            data = squeeze({**content, "text": window["text"][:20_000]})
+            # The text of the note goes first: who wants all of it is told to clone.
+            if window["ord"] == 0:
+                content["note"] = [{**columns, "fields": "{}"}, tags.get(row.note, [])[:50], keys.get(row.note, [])[:50]]
+            data = squeeze({**content, "text": window["text"][:20_000], "raw": None})
         key = names[row.note]
         lengths = [len(terms) for terms in row.fields]
         values: dict[str, Any] = {scalar: str(note[scalar] or "")[:250] for scalar in SCALARS}
         out.append(
             {
-                "pk": f"{key_of(repo)}:{key}:{window['ord']}:{wanted[key][0][:8]}",
+                "pk": key_of_row(key_of(repo), key, window["ord"], wanted[key][0]),
                 "repo": key_of(repo),
                 "note": key,
+                "place": key_of(note["path"]),
                 "mark": wanted[key][0],
                 **values,
                 "scope": values["scope"] or "shared",
                 "row": data,
                 "ord": window["ord"],
+                "size": sizes[row.note],
                 "words": sparse(frequencies(row), lengths, averages, settings),
-                "meaning": stored.get([place])[0].tolist() if place >= 0 else [0.0] * dims,
+                "meaning": vectors[place] if place >= 0 else [0.0] * dims,
             }
         )
     return out, missing
 
 
-def _record(engine: Engine, view: View, repo: str, state: dict[str, Any], keep_lease: Callable[[], None]) -> None:
+def _slice(text: str, number: int, count: int) -> str:
+    """Return one of `count` parts of a text, which are the text when put together in order."""
+    length = -(-len(text) // count)
+    return text[number * length : (number + 1) * length]
+
+
+def _alone(engine: Engine, repo: str, known: dict[str, Any]) -> None:
+    """Raise LeaseHeld when another writer has finished since this one began: where the remote takes no leases, they hold on
+    one machine only. Its next push puts right what both wrote."""
+    now = state_of(engine, repo)
+    if (now.get("rev"), now.get("turn")) != (known.get("rev"), known.get("turn")):
+        hint = "run it again; a remote that takes leases, or a CI job that runs alone, prevents it"
+        raise Overtaken("another writer has pushed this repository meanwhile", hint=hint)
+
+
+def _record(
+    engine: Engine, view: View, repo: str, state: dict[str, Any], known: dict[str, Any], keep_lease: Callable[[], None]
+) -> None:
     """Write the lists of terms, a scope each, then the commit; what is left of earlier lists goes last."""
     scopes: dict[str, dict[str, Any]] = {}
     pieces: dict[str, dict[str, list[int]]] = {}
@@ -261,6 +303,7 @@ def _record(engine: Engine, view: View, repo: str, state: dict[str, Any], keep_l
     keep_lease()
     engine.put(engine.state, [_state_row(repo, name, piece) for name, piece in pieces.items()])
     keep_lease()
+    _alone(engine, repo, known)
     engine.put(engine.state, [_state_row(repo, STATE, {**state, "repo": repo, "scopes": scopes})])
     keys = {_pk(repo, name) for name in (*pieces, STATE)}
     old = [row["pk"] for row in engine.rows(engine.state, _repo(repo), ["pk"]) if row["pk"] not in keys]

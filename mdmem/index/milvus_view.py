@@ -1,8 +1,9 @@
 """What the shared index has for one question, as a small index in memory that recall searches like any other.
 
 The engine gives candidates: the windows with the highest inner products for words and for meaning, and notes of the days that
-the question names. All windows of these notes are fetched, put into a catalog and a corpus in memory, and scored there by
-score.py with the statistics of the whole: ranks are those of a local index as long as the candidates hold the best.
+the question names. What else these notes have is fetched by key; all of it is put into a catalog and a corpus in memory, and
+scored there by score.py with the statistics of the whole: ranks are those of a local index as long as the candidates hold
+the best.
 """
 
 from __future__ import annotations
@@ -15,15 +16,22 @@ from typing import Any
 from mdmem.errors import UsageError
 from mdmem.index.catalog import MemoryCatalog
 from mdmem.index.flush import text_rows
-from mdmem.index.milvus import KEYS, Engine, dimension, key_of, piece_of, quoted, stretch
+from mdmem.index.milvus import ROWS, Engine, dimension, key_of, key_of_row, piece_of, quoted, stretch
 from mdmem.index.score import Corpus, Coverage, Term, TextHits
 from mdmem.index.segment import memory
 from mdmem.index.text import query_words
 
 Note = tuple[str, str]  # repository and note, as the engine names them
 DATED = 50
+PAIRS = 64  # repositories and scopes in which terms are counted for a question
 MARGIN = 50  # windows beyond those that are wanted
-_FIELDS = ("repo", "note", "mark", "ord", "row", "meaning")
+_FIELDS = ("repo", "note", "mark", "ord", "size", "row", "meaning")
+# Columns of a note that are taken from the engine: whoever may write there names no others.
+_COLUMNS = (
+    *("id", "kind", "type", "category", "title", "summary", "scope", "agent", "device", "session", "status", "priority"),
+    *("tier", "pinned", "importance", "initiative", "due", "expires", "valid_from", "valid_until", "fact_key", "created"),
+    *("updated", "sha", "state", "body_line", "size", "fields"),
+)
 
 
 class WholeCorpus(Corpus):
@@ -51,8 +59,10 @@ class WholeCorpus(Corpus):
     def coverage(self, terms: Sequence[Term], notes: Collection[int]) -> Coverage:
         """Return which terms stand in which note, and in how many notes of the whole; see score.Corpus.coverage."""
         here = super().coverage(terms, notes)
-        counts = [max(count, self._known.get(term.text, [0, 0])[1]) for count, term in zip(here.counts, terms)]
-        return Coverage(here.matched, counts, max(here.notes, self._whole))
+        notes_in_all = max(here.notes, self._whole)
+        known = [self._known.get(term.text, [0, 0])[1] for term in terms]
+        counts = [min(notes_in_all, max(count, before)) for count, before in zip(here.counts, known)]
+        return Coverage(here.matched, counts, notes_in_all)
 
 
 class SharedView:
@@ -63,7 +73,8 @@ class SharedView:
         that whoever asks may read: nothing else counts in a weight."""
         self.engine = engine
         self.condition = condition
-        self.scopes = [(key_of(repo), scope, counted) for repo, held in scopes.items() for scope, counted in held.items()]
+        pairs = [(key_of(repo), scope, counted) for repo, held in scopes.items() for scope, counted in held.items()]
+        self.scopes = sorted(pairs, key=lambda pair: (-int(pair[2]["windows"]), pair[:2]))
         self.pool = pool
         self.catalog = MemoryCatalog("shared")
         self.vectors: dict[int, Any] = {}
@@ -76,95 +87,119 @@ class SharedView:
         """Get the candidates for (term, weight) pairs, the question's vector (None: no search by meaning), and days (first,
         last). Raises SharedDown."""
         known = self._frequencies([term for term, _ in words])
-        count = sum(int(counted["windows"]) for _, _, counted in self.scopes)
-        notes: dict[Note, None] = {}
+        count = self._windows_in(self.scopes)
+        fields = _FIELDS if vector is not None else _FIELDS[:-1]
         asked: dict[int, float] = {}
         for term, weight in words:
-            df = known.get(term, [0, 0])[0]
+            # A writer at work has a new list of terms and an old count for a moment: no term is in more than all windows.
+            df = min(count, known.get(term, [0, 0])[0])
             if df and weight > 0:
                 place = dimension(term)
                 asked[place] = asked.get(place, 0.0) + weight * math.log(1.0 + (count - df + 0.5) / (df + 0.5))
+        rows: list[dict[str, Any]] = []
         if asked:
             # More than are wanted: the weights there are of the averages at the time of the push.
-            hits = self.engine.nearest("words", asked, self.condition, self.pool + MARGIN)
-            notes.update({(repo, note): None for repo, note, _ in hits})
-        near: list[tuple[str, str, int]] = []
+            rows += self.engine.nearest("words", asked, self.condition, self.pool + MARGIN, fields)
+        near: list[dict[str, Any]] = []
         if vector is not None:
-            near = self.engine.nearest("meaning", [float(value) for value in vector], self.condition, self.pool)
-            notes.update({(repo, note): None for repo, note, _ in near})
+            near = self.engine.nearest("meaning", [float(value) for value in vector], self.condition, self.pool, fields)
+            rows += near
         for first, last in days:
             when = f"{self.condition} and ord == 0 and created >= {json.dumps(first)} and created <= {json.dumps(last + '~')}"
-            found = self.engine.few(self.engine.windows, when, ["repo", "note"], DATED)
-            notes.update({(row["repo"], row["note"]): None for row in found})
-        self._take(notes, vector is not None)
+            rows += self.engine.few(self.engine.windows, when, fields, DATED)
+        self._take(rows, fields)
         lengths = [sum(column) for column in zip(*(counted["lengths"] for _, _, counted in self.scopes))]
         total = sum(int(counted["notes"]) for _, _, counted in self.scopes)
-        rows = self.catalog.read(lambda connection: text_rows(connection, self._rowids()))
-        self._make = lambda gone: WholeCorpus((r for r in rows if r.note not in gone), count, lengths, total, known)
-        places = [self._windows[place] for place in near if place in self._windows]
+        found = self.catalog.read(lambda connection: text_rows(connection, self._rowids()))
+        self._make = lambda gone: WholeCorpus((r for r in found if r.note not in gone), count, lengths, total, known)
+        keys = [(row["repo"], row["note"], int(row["ord"])) for row in near]
+        places = [self._windows[key] for key in keys if key in self._windows]
         cosines = self.cosines(vector, places) if vector is not None else {}
         self.near = sorted(((w, c) for w, c in cosines.items() if c), key=lambda pair: (-pair[1], pair[0]))
 
     def _rowids(self) -> list[int]:
         return [row["rowid"] for row in self.catalog.rows("SELECT rowid FROM notes")]
 
+    @staticmethod
+    def _windows_in(pairs: Iterable[tuple[str, str, dict[str, Any]]]) -> int:
+        return sum(int(counted["windows"]) for _, _, counted in pairs)
+
     def _frequencies(self, terms: Sequence[str]) -> dict[str, list[int]]:
-        """Return {term: [windows, notes]} over the repositories that are asked."""
-        keys = sorted(
-            {f"{repo}:{piece_of(term, scope, counted['pieces'])}" for repo, scope, counted in self.scopes for term in terms}
-        )
+        """Return {term: [windows, notes]} over the repositories that are asked: counted in the PAIRS largest repositories and
+        scopes, and where there are more, drawn out to all; a term that is in none of the counted then counts as one."""
+        pairs = self.scopes[:PAIRS]
+        names = [(repo, piece_of(term, scope, counted["pieces"])) for repo, scope, counted in pairs for term in terms]
+        keys = sorted({f"{repo}:{name}" for repo, name in names})
+        repos = quoted(sorted({repo for repo, _, _ in pairs}))
         known: dict[str, list[int]] = {}
-        for start in range(0, len(keys), KEYS):
-            part = keys[start : start + KEYS]
-            for row in self.engine.few(self.engine.state, f"pk in {quoted(part)}", ["blob"]):
+        for start in range(0, len(keys), ROWS):
+            inside = f"repo in {repos} and pk in {quoted(keys[start : start + ROWS])}"
+            for row in self.engine.few(self.engine.state, inside, ["blob"]):
                 piece = stretch(row["blob"])
                 for term in terms:
                     if term in piece:
                         before = known.get(term, [0, 0])
                         known[term] = [before[0] + piece[term][0], before[1] + piece[term][1]]
+        if len(self.scopes) > PAIRS:
+            share = self._windows_in(self.scopes) / max(1, self._windows_in(pairs))
+            known = {term: [max(1, round(share * number)) for number in known.get(term, [0, 0])] for term in terms}
         return known
 
-    def _take(self, notes: Iterable[Note], meaning: bool) -> None:
-        """Fetch all windows of the notes and put them into the catalog."""
-        fields = _FIELDS if meaning else _FIELDS[:-1]
-        wanted = sorted(notes)
-        chosen = set(wanted)
+    def _take(self, rows: Iterable[dict[str, Any]], fields: Sequence[str]) -> None:
+        """Fetch what else the notes of these rows have, and put them into the catalog."""
         found: dict[Note, dict[str, dict[int, Any]]] = {}
-        for start in range(0, len(wanted), KEYS):
-            part = wanted[start : start + KEYS]
-            inside = f"repo in {quoted(sorted({repo for repo, _ in part}))} and note in {quoted(sorted({n for _, n in part}))}"
-            for row in self.engine.few(self.engine.windows, f"{inside} and ({self.condition})", fields):
-                key = (row["repo"], row["note"])
-                if key in chosen:
-                    found.setdefault(key, {}).setdefault(row["mark"], {})[int(row["ord"])] = row
-        with self.catalog.writing() as connection:
-            for key in sorted(found):
-                # While a writer is at work a note may stand there in two versions; one whole one is shown.
-                whole = [parts for _, parts in sorted(found[key].items()) if 0 in parts]
-                if whole:
-                    self._put(connection, key, whole[0])
+        for row in rows:
+            found.setdefault((row["repo"], row["note"]), {}).setdefault(row["mark"], {})[int(row["ord"])] = row
+        lacking = [
+            key_of_row(repo, note, number, mark)
+            for (repo, note), marks in sorted(found.items())
+            for mark, parts in sorted(marks.items())
+            for number in range(next(iter(parts.values()))["size"])
+            if number not in parts
+        ]
+        for start in range(0, len(lacking), ROWS):
+            wanted = f"pk in {quoted(lacking[start : start + ROWS])} and {self.condition}"
+            for row in self.engine.few(self.engine.windows, wanted, fields):
+                marks = found.get((row["repo"], row["note"]), {})
+                if row["mark"] in marks:
+                    marks[row["mark"]][int(row["ord"])] = row
+        # While a writer is at work a note may stand there in two versions; one whole one is shown.
+        whole: dict[Note, dict[int, Any]] = {}
+        for key, marks in sorted(found.items()):
+            for _, parts in sorted(marks.items()):
+                if len(parts) == parts[min(parts)]["size"] and 0 in parts:
+                    whole.setdefault(key, parts)
+        self._put(whole)
 
-    def _put(self, connection: Any, key: Note, parts: dict[int, Any]) -> None:
-        opened = {number: stretch(row["row"]) for number, row in sorted(parts.items())}
-        columns, tags, names = opened[0]["note"]
-        label = opened[0]["repo"]
-        columns = {**columns, "folder": label, "path": f"{label}: {columns['path']}"}
-        marks = ", ".join("?" * len(columns))
-        cursor = connection.execute(f"INSERT INTO notes ({', '.join(columns)}) VALUES ({marks})", list(columns.values()))
-        note = int(cursor.lastrowid or 0)
-        connection.executemany("INSERT OR IGNORE INTO tags (note, tag) VALUES (?, ?)", [(note, tag) for tag in tags])
-        connection.executemany(
-            "INSERT OR IGNORE INTO names (key, how, note) VALUES (?, ?, ?)", [(name, how, note) for name, how in names]
-        )
-        for number, window in opened.items():
-            cursor = connection.execute(
-                "INSERT INTO windows (note, ord, heading, text, start_line, end_line, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (note, number, window["heading"], window["text"], *window["lines"], window["hash"]),
+    def _put(self, whole: dict[Note, dict[int, Any]]) -> None:
+        """Put notes with all their windows into the catalog. What a row holds is data of whoever wrote it."""
+        notes: list[tuple[Any, ...]] = []
+        tags: list[tuple[int, str]] = []
+        names: list[tuple[str, int, int]] = []
+        windows: list[tuple[Any, ...]] = []
+        for rowid, (key, parts) in enumerate(whole.items(), 1):
+            opened = {number: stretch(row["row"]) for number, row in sorted(parts.items())}
+            columns, tagged, named = opened[0]["note"]
+            label = opened[0]["repo"]
+            notes.append((rowid, label, f"{label}: {columns['path']}", *(columns.get(column) for column in _COLUMNS)))
+            tags += [(rowid, tag) for tag in tagged]
+            names += [(name, how, rowid) for name, how in named]
+            for number, window in opened.items():
+                place = len(windows) + 1
+                windows.append((place, rowid, number, window["heading"], window["text"], *window["lines"], window["hash"]))
+                self._windows[(*key, number)] = place
+                if window["near"] and "meaning" in parts[number]:
+                    self.vectors[place] = parts[number]["meaning"]
+        marks = ", ".join("?" * (3 + len(_COLUMNS)))
+        with self.catalog.writing() as connection:
+            connection.executemany(f"INSERT INTO notes (rowid, folder, path, {', '.join(_COLUMNS)}) VALUES ({marks})", notes)
+            connection.executemany("INSERT OR IGNORE INTO tags (note, tag) VALUES (?, ?)", tags)
+            connection.executemany("INSERT OR IGNORE INTO names (key, how, note) VALUES (?, ?, ?)", names)
+            connection.executemany(
+                "INSERT INTO windows (rowid, note, ord, heading, text, start_line, end_line, hash) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                windows,
             )
-            rowid = int(cursor.lastrowid or 0)
-            self._windows[(*key, number)] = rowid
-            if window["near"] and "meaning" in parts[number]:
-                self.vectors[rowid] = parts[number]["meaning"]
 
     def corpus(self, without: frozenset[int] = frozenset()) -> Corpus:
         """Return the windows of the candidates; `without`: see Index.corpus."""

@@ -87,9 +87,7 @@ _OWN: tuple[tuple[str, str, tuple[str, ...], float, float, str], ...] = (
         "entity", "fact", ("user",), 0.65, 0.55,
         r"^(?:the|our|my|all|this) [\w' /-]{2,50}? (?:is|are|was|runs?|lives?|listens?|belongs?|has|have|holds?|uses?|"
         r"expires?|points?|"
-        r"starts?|ends?|sits|takes|costs|supports?|contains?|allows?|needs?|goes|go|stays?|reads?|writes?|sends?|serves?|stores?|"
-        r"keeps?|polls?|pulls?|pushes|fetch(?:es)?|depends?|requires?|returns?|expects?|accepts?|exports?|imports?|connects?|"
-        r"calls?|retries|rotates?)\b|"
+        r"starts?|ends?|sits|takes|costs|supports?|contains?|allows?|needs?|goes|go|stays?)\b|"
         r"^[A-Z][\w.+-]* (?:owns?|leads?|maintains?|reviews?|runs?|lives?|is|has|belongs?|holds?|handles?|takes over|"
         r"took over|"
         r"uses?|listens?)\b|(?:^|[,;:] |\band |\bso )(?:we|our|the|this|that|these|all|checkpoints|"

@@ -33,7 +33,7 @@ _LEAD = re.compile(
     r"^(?:(?:ok(?:ay)?|right|yes|no|yeah|yep|well|good|great|nice|perfect|cool|fine|sure|thanks|also|and|but|so|oh|"
     r"btw|by the way|"
     r"fyi|one more thing|for the record|actually|additionally|hm+|wait|done|fixed|reproduced|agreed|"
-    r"understood|no,? wait|oh wait|sorry|scratch that|correction)\s*[,.:!—-]+\s*|"
+    r"understood)\s*[,.:!—-]+\s*|"
     r"(?:and|also|so|but)\s+|(?:好的?|对|嗯|行|可以|没错|是的|另外|还有|首先|其次|然后|顺便说一下|顺便|那么?|不过|总之|明白|收到)\s*[,，:：.。!！、]\s*)+",
     re.IGNORECASE,
 )
@@ -86,12 +86,6 @@ _REPORT = re.compile(
     r"feels?|looks? (?:odd|good|"
     r"fine|like)|doesn'?t work|not working|stuck|bug|last year|I (?:want|need) to|before we)\b"
     r"|不对|报错|失败|太(?:慢|大|小|多|少)|偶尔|超时|不工作|有问题|好多了|没反应|我记得|够的",
-    re.IGNORECASE,
-)
-# How far something is: true today, stale tomorrow. Of open tasks it is proposed (reflect).
-_PROGRESS = re.compile(
-    r"\b(?:is|are) (?:now |all |almost |nearly )?(?:done|finished|complete|completed|ready|merged|fixed|green)[.! ]*$"
-    r"|^[^,,。;;]{2,14}(?:完成|做完|搞定|修好|弄好|合并|跑通)了[。!! ]*$",
     re.IGNORECASE,
 )
 _AGREED = re.compile(
@@ -209,8 +203,6 @@ def judge(sentence: str, turn: Turn, rules: Rules, following: Turn | None = None
         return None, "a request of the moment"
     if _REQUEST.match(text) and not told and not _DURABLE.search(text):
         return None, "a request of the moment"
-    if _PROGRESS.search(text) and not told:
-        return None, "how far something is, today"
     category = rules.of(text, turn.who)
     if category is None and not _REPORT.search(text):
         category = _by_form(text, rules)

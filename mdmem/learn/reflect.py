@@ -41,7 +41,7 @@ def reflect(store: Store, turns: list[Turn], dry_run: bool, paths: list[str]) ->
     from mdmem.learn.extract import sentences
     from mdmem.team.tasks import OPEN, listed, status_of
 
-    open_tasks = [(task, _about(task.title)) for task in listed(store) if status_of(task) in OPEN]
+    open_tasks = [(task, read(task.title).terms) for task in listed(store) if status_of(task) in OPEN]
     found: dict[str, dict[str, Any]] = {}
     for turn in turns if open_tasks else ():
         if turn.who == "tool" or turn.agent:
@@ -62,19 +62,6 @@ def reflect(store: Store, turns: list[Turn], dry_run: bool, paths: list[str]) ->
     if rows:
         _propose(store, [row for row in rows if row["outcome"] == "proposed"])
     return list(found.values())
-
-
-_DOING = re.compile(
-    r"^(?:finish|complete|do|implement|write|fix|add|make|build|update|create|set up|prepare|clean up|review|test|document)\s+"
-    r"|^(?:完成|实现|编写|写|修复|添加|更新|创建|准备|整理|做)",
-    re.IGNORECASE,
-)
-
-
-def _about(title: str) -> frozenset[str]:
-    """Return the terms of what a task is about: `Write the importer runbook` is done when the importer runbook is."""
-    without = read(_DOING.sub("", title)).terms
-    return without if len(without) >= 2 else read(title).terms
 
 
 def _applied(store: Store, row: dict[str, Any], paths: list[str]) -> str:

@@ -30,10 +30,6 @@ ANSWERS = {
 }
 
 
-# The answer that carries out what a language model said of a pair.
-ADVISED = {"same": "merge", "replaces": "supersede", "both": "keep-both", "unrelated": "unrelated"}
-
-
 @dataclass(frozen=True)
 class Doubt:
     """A pair that waits: the newer note, the older one, how they are linked, why it is in doubt, and what a language model that
@@ -107,31 +103,6 @@ def settle(store: Store, reference: str, answer: str, with_: str = "") -> dict[s
     done = commit(store, paths, subject("review", f"{answer} {note.title}"))
     others = sorted({one.id for pair in pairs for one in (pair.note, pair.other)} - {note.id})
     return {"answer": answer, "note": note.id, "others": others, "paths": paths, "committed": done.done, "reason": done.reason}
-
-
-def accept(store: Store, reference: str = "") -> dict[str, Any]:
-    """Settle every pair on which the language model gave its word as it says (`reference`: those of this note).
-
-    Returns {settled: [{note, other, answer}], left, paths, committed, reason}. Raises NotFound where it said nothing."""
-    from mdmem.memory.change import find
-
-    wanted = find(store, reference)[1].id if reference else ""
-    waiting = doubts(store)
-    pairs = [pair for pair in waiting if pair.advice in ADVISED and wanted in ("", pair.note.id, pair.other.id)]
-    if not pairs:
-        raise NotFound("the language model said nothing of a pair that waits", hint="mdmem review")
-    rows, paths = [], []
-    for pair in pairs:
-        newer, older = store.folder.read(pair.note.path), store.folder.read(pair.other.path)
-        if any(one.status not in ("", "active") for one in (newer, older)):
-            continue  # an answer of this loop settled it
-        answer = ADVISED[pair.advice]
-        paths += settled(store, newer, older, answer)
-        rows.append({"note": newer.id, "other": older.id, "answer": answer})
-    paths = list(dict.fromkeys(paths))
-    done = commit(store, paths, subject("review", f"{len(rows)} pairs as advised"))
-    left = len(waiting) - len(rows)
-    return {"settled": rows, "left": left, "paths": paths, "committed": done.done, "reason": done.reason}
 
 
 def settled(store: Store, newer: Note, older: Note, answer: str) -> list[str]:

@@ -68,8 +68,8 @@ def search(store: Store, given: dict[str, Any]) -> str:
 
 
 def get(store: Store, given: dict[str, Any]) -> str:
-    from mdmem.memory.change import read_any
     from mdmem.recall.pack import neutral
+    from mdmem.recall.shared_note import read_anywhere
 
     if given.get("at"):
         from mdmem.memory.past import note_at
@@ -77,8 +77,10 @@ def get(store: Store, given: dict[str, Any]) -> str:
         note, rev = note_at(store, given["note"], given["at"])
         head = f"{note.path} as of {rev[:10]}"
     else:
-        note, head = read_any(store, given["note"]), ""
-        _shown(store, [(note.id or "", note.path, note.title)] if note.scope != "local" else [])
+        note, origin = read_anywhere(store, given["note"])
+        head = "" if origin is None else f"{note.path} ({origin.line()})"
+        if origin is None:
+            _shown(store, [(note.id or "", note.path, note.title)] if note.scope != "local" else [])
     return f"{_line(head or note.path)}\n\n{neutral(note.data.decode('utf-8', 'replace'))}"
 
 

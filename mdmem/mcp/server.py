@@ -88,12 +88,12 @@ class Memory:
         """Return a note's text. Raises BadParams."""
         from urllib.parse import unquote
 
-        from mdmem.memory.change import read_any
+        from mdmem.recall.shared_note import read_anywhere
 
         if not uri.startswith(SCHEME):
             raise BadParams(f"a note's address starts with {SCHEME}")
         try:
-            note = read_any(self.store(), unquote(uri.removeprefix(SCHEME)))
+            note, _ = read_anywhere(self.store(), unquote(uri.removeprefix(SCHEME)))
         except MdmemError as error:
             raise BadParams(str(error)) from error
         text = note.data.decode("utf-8", "replace")

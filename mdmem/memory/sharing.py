@@ -1,55 +1,75 @@
-"""Pushing a store's commit to the shared index: the lease, the order of commits, the vectors that are still to be made."""
+"""Pushing a store's commit to the shared index: the lease, the vectors that are still to be made, the scan for secrets."""
 
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
-from collections.abc import Collection
+import time
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mdmem.config import data_home
 from mdmem.errors import MdmemError, NotFound, Refused, UsageError
+from mdmem.index import milvus_down
 from mdmem.index.milvus import Engine, key_of, target_of
 from mdmem.index.milvus_push import Pushed, push
 from mdmem.locate import repository_name
 from mdmem.locks import FileLock
+from mdmem.memory.sharing_branch import Main, clone_url, descends, made_whole, main_of, on_main
 from mdmem.memory.syncing import owned_roots
 from mdmem.notes.redact import scan
 from mdmem.repo.gate import unpushed_findings
-from mdmem.repo.lease import acquire, release
+from mdmem.repo.git import GitFailed
+from mdmem.repo.lease import LeaseHeld, Taken, acquire, release
 from mdmem.store import Store
 
 if TYPE_CHECKING:
     from mdmem.index.changes import Tell
 
 TTL = 120.0  # seconds that a lease outlives a writer that was killed
+WRITING = 60.0  # seconds that one call of a writer may take
 FILL = 300.0  # seconds of cloning at most
+AGAIN = 2.0  # seconds between two looks at another's lease
+WRITER = "index-push.id"
 
 
 def push_store(
-    store: Store, everything: bool = False, tell: Tell | None = None, ttl: float = TTL, allow: Collection[str] = ()
+    store: Store,
+    everything: bool = False,
+    tell: Tell | None = None,
+    ttl: float = TTL,
+    allow: Collection[str] = (),
+    branch: str = "",
+    wait: float = 0.0,
+    pause: Callable[[float], None] = time.sleep,
 ) -> Pushed:
     """Make the shared index hold the notes of this store's current commit, and say what was done.
 
-    One writer a repository: a lease at the remote, and a lock on this clone. Commits that no remote has yet pass the scan
-    for secrets first, as before a push to the remote; `allow` names files that may pass. Raises SharedDown, LeaseHeld,
-    Locked, RefusedState, Refused for a secret, GateFailed, UsageError when no shared index is configured."""
+    Only a commit of the main branch is pushed: the one that the remote's HEAD names, or `branch`. One writer a repository: a
+    lease at the remote, and a lock on this clone; `wait`: seconds to wait for another writer. Commits that no remote has yet
+    pass the scan for secrets first, as before a push to the remote; `allow` names files that may pass. Raises SharedDown,
+    LeaseHeld, Locked, RefusedState, Refused for a secret or a store that is not trusted, GateFailed, UsageError when no
+    shared index is configured."""
     target = target_of(store.config)
     if target is None:
         raise UsageError("no shared index is configured", hint="mdmem config set index.engine milvus")
+    store.writable()
     rev = store.git.rev("HEAD")
     if rev is None:
         raise NotFound("the store has no commit yet", hint="mdmem sync", code="no_revision")
+    notices = made_whole(store.git)
+    on_main(store.git, rev, main_of(store.git, branch))
     _gate(store, rev, allow)
     # What has no vector gets one first: no lease is held meanwhile.
     refreshed = store.index.refresh(embed_budget_s=None, progress=tell)
     repo = repository_name(store.location)
     lease = f"shared-index:{target.collection}:{key_of(repo)}"
-    holder = f"{store.identity.device}:{key_of(str(store.common_state_dir))}"
-    with FileLock(store.common_state_dir / "index-push.lock", 1.0):
+    holder = f"{store.identity.device}:{_writer(store)}"
+    with FileLock(store.common_state_dir / "index-push.lock", max(1.0, wait)):
+        taken = _acquired(store, lease, holder, ttl, wait, pause)
         moment = store.clock.now()
-        taken = acquire(store.git, lease, holder, ttl, store.clock)
 
         def keep() -> None:
             nonlocal moment
@@ -58,15 +78,71 @@ def push_store(
                 moment = store.clock.now()
 
         try:
-            engine = Engine(target)
+            # Looked at under the lease: what was the main branch's last commit before may not be it any more.
+            main = main_of(store.git, branch)
+            engine = Engine(target, WRITING, writes=True)
             try:
-                done = push(store.index, engine, repo, rev, lambda other: _descends(store, other, rev), everything, keep, tell)
+                url = clone_url(store.git)
+                told: list[str] = []
+                after = _order(store, rev, main, told)
+                done = push(store.index, engine, repo, rev, after, everything, keep, tell, url)
             finally:
                 engine.close()
         finally:
-            release(store.git, lease, holder, store.clock)
-    done.notices += [*refreshed.notices, *([taken.notice] if taken.notice else []), *store.index.take_notices()]
+            _give_back(store, lease, holder, notices)
+    milvus_down.clear(store.common_state_dir, target)
+    notices += [*refreshed.notices, *([taken.notice] if taken.notice else []), *told, *store.index.take_notices()]
+    done.notices += notices
     return done
+
+
+def _writer(store: Store) -> str:
+    """Return the name of this clone among writers: machines made from one image have one name and one folder."""
+    file = store.common_state_dir / WRITER
+    try:
+        found = file.read_text("ascii").strip()
+        if found.isalnum() and len(found) <= 32:
+            return found
+    except (OSError, ValueError):
+        pass
+    made = secrets.token_hex(8)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file.write_text(made, "ascii")
+    except OSError:
+        pass  # then this run alone has it
+    return made
+
+
+def _acquired(store: Store, lease: str, holder: str, ttl: float, wait: float, pause: Callable[[float], None]) -> Taken:
+    """Return the lease, after at most `wait` seconds. Raises LeaseHeld."""
+    until = store.clock.now().timestamp() + wait
+    while True:
+        try:
+            return acquire(store.git, lease, holder, ttl, store.clock)
+        except LeaseHeld as error:
+            if store.clock.now().timestamp() >= until:
+                hint = "run it again, or wait for the other writer: mdmem index push --wait 10m"
+                raise LeaseHeld("another writer pushes this repository", why=error.why, hint=hint) from error
+            pause(AGAIN)
+
+
+def _give_back(store: Store, lease: str, holder: str, notices: list[str]) -> None:
+    """Give the lease back; one that cannot be given back ends by itself, and is no failure of what was done."""
+    try:
+        release(store.git, lease, holder, store.clock)
+    except (GitFailed, LeaseHeld) as error:
+        notices.append(f"{error}; it ends by itself")
+
+
+def _order(store: Store, rev: str, main: Main | None, told: list[str]) -> Callable[[str], bool | None]:
+    def after(earlier: str) -> bool | None:
+        found, word = descends(store.git, earlier, rev, main)
+        if word:
+            told.append(word)
+        return found
+
+    return after
 
 
 def _gate(store: Store, rev: str, allow: Collection[str]) -> None:
@@ -83,19 +159,7 @@ def _gate(store: Store, rev: str, allow: Collection[str]) -> None:
         )
 
 
-def _descends(store: Store, earlier: str, rev: str) -> bool | None:
-    """Return whether `rev` is or comes after `earlier`; False: it comes before it; None: neither, or not known here."""
-    if earlier == rev:
-        return True
-    git = store.git
-    if git.rev(earlier) is None:
-        return None
-    if git.run("merge-base", "--is-ancestor", earlier, rev, check=False, read=True).code == 0:
-        return True
-    return False if git.run("merge-base", "--is-ancestor", rev, earlier, check=False, read=True).code == 0 else None
-
-
-def store_of(url: str, tell: Tell | None = None) -> Store:
+def store_of(url: str) -> Store:
     """Return the store in a folder, or a clone of a URL that is kept for pushing and brought up to its remote.
 
     A kept clone is nobody's work: one that is damaged, or not behind its remote, is made anew. Raises NotFound, GitFailed,

@@ -4,12 +4,15 @@ is down."""
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from mdmem.clock import stamp
-from mdmem.index.milvus import Engine, SharedDown, Target, key_of, quoted, stretch, target_of
+from mdmem.index import milvus_down
+from mdmem.index.milvus import Engine, SharedDown, Target, key_of, load_client, quoted, stretch, targets_of
 from mdmem.index.milvus_view import SharedView
 from mdmem.locate import repository_name
 from mdmem.recall.query import RETIRED, Filters, Query
@@ -22,43 +25,49 @@ if TYPE_CHECKING:
     from mdmem.store import Store
 
 _FIELDS = {"kinds": "kind", "types": "type", "categories": "category", "agents": "agent", "scopes": "scope"}
+EMBEDDED = 10  # times as long may the engine in this process take, which has to read its file first
+SLOW = 0.5  # an engine that took longer to fail is not asked again for a while
+FRESH = 5.0  # seconds that the list of pushed repositories is kept
 # Connections to servers are kept; the embedded engine's file belongs to one process at a time and is given back.
 _open: dict[Target, Engine] = {}
+_lists: dict[Target, tuple[float, list[dict[str, Any]]]] = {}
 
 
 def gather_both(store: Store, query: Query, vector: Any = None, beside: Sequence[Store] = ()) -> list[Streams]:
     """Return what this store has locally and what the shared index has of other repositories, or all of it from there
     (`index.share = all`). The stores `beside` answer for themselves. When the engine cannot be asked: the local index
-    alone, with a notice."""
+    alone, with a notice; of several collections, what the others have."""
     notices: list[str] = []
     if vector is None and query.mode != "keyword":
         vector = asked_vector(store, query, notices)
     everything = store.config.get("index.share") == "all"
+    # One that cannot be opened has no location.
+    local_too = [place for one in beside if (place := getattr(one, "location", None)) is not None]
+    apart = {repository_name(place) for place in local_too}
+    shared: list[Streams] = []
+    down: list[str] = []
     try:
-        target = target_of(store.config)
-        assert target is not None
-        # One that cannot be opened has no location.
-        local_too = [place for one in beside if (place := getattr(one, "location", None)) is not None]
-        apart = {repository_name(place) for place in local_too}
-        shared = _ask(store, query, vector, target, everything, apart, notices)
+        for target in targets_of(store.config):
+            try:
+                shared.append(ask(store, query, vector, target, everything, apart, notices))
+            except SharedDown as error:
+                down.append(str(error))
     except SharedDown as error:
-        why = f" ({error.why})" if error.why else ""
-        local = gather(store, query, vector)
-        local.notices.append(f"{error}{why}; answered from the local index alone")
-        return [local]
-    return [shared] if everything else [gather(store, query, vector), shared]
+        down.append(str(error))
+    if everything and not down:
+        return shared
+    local = gather(store, query, vector)
+    alone = everything or not shared  # what a collection has of this store must not be there twice
+    local.notices += [f"{line}; answered from the local index{' alone' if alone else ' and the rest'}" for line in down]
+    return [local] if alone else [local, *shared]
 
 
-def _ask(
+def ask(
     store: Store, query: Query, vector: Any, target: Target, everything: bool, apart: set[str], notices: list[str]
 ) -> Streams:
-    engine = _open.get(target) or Engine(target)
-    if "://" in target.uri:
-        _open[target] = engine
-    try:
-        if not engine.there():
-            raise SharedDown("nothing was pushed to the shared index yet", hint="mdmem index push")
-        states = _states(engine, store, apart if everything else {*apart, repository_name(store.location)})
+    """Return what one collection has. Raises SharedDown, after `index.wait` at most; at once when it took long a moment ago."""
+    with connected(store, target) as engine:
+        states = states_of(engine, store, apart if everything else {*apart, repository_name(store.location)})
         if everything and not states:
             raise SharedDown("the shared index holds none of these repositories")
         mine = store.index.dense.loaded
@@ -77,13 +86,37 @@ def _ask(
             view.fetch(terms_of(query.text) if query.mode != "semantic" else [], vector, days)
         else:
             view.fetch([], None, [])
-        return candidates(store, query, view, vector, notices, aim=False)
-    except SharedDown:
+    return candidates(store, query, view, vector, notices, aim=False)
+
+
+@contextmanager
+def connected(store: Store, target: Target) -> Iterator[Engine]:
+    """Give an engine to which something was pushed, for `index.wait` seconds. Raises SharedDown."""
+    # Not the time of loading the client's library.
+    load_client()
+    began = time.monotonic()
+    wait = float(store.config.get("index.wait")) * (EMBEDDED if "://" not in target.uri else 1)
+    folder = store.common_state_dir
+    milvus_down.check(folder, target, store.clock.now())
+    engine = _open.get(target)
+    try:
+        engine = engine or Engine(target, wait)
+        engine.limit(wait - (time.monotonic() - began))
+        if not engine.there():
+            raise SharedDown("nothing was pushed to the shared index yet", hint="mdmem index push")
+        yield engine
+    except BaseException as error:
         _open.pop(target, None)
-        raise
-    finally:
-        if "://" not in target.uri:
+        if isinstance(error, SharedDown) and time.monotonic() - began > SLOW:
+            milvus_down.note(folder, target, store.clock.now(), str(error))
+        if engine is not None:
             engine.close()
+        raise
+    milvus_down.clear(folder, target)
+    if engine.embedded:
+        engine.close()
+    else:
+        _open[target] = engine
 
 
 def _days(store: Store, query: Query) -> list[tuple[str, str]]:
@@ -92,12 +125,15 @@ def _days(store: Store, query: Query) -> list[tuple[str, str]]:
     return [(one.first.isoformat(), one.last.isoformat()) for one in named if one.days <= 31 and not one.any_year]
 
 
-def _states(engine: Engine, store: Store, apart: set[str]) -> dict[str, dict[str, Any]]:
+def states_of(engine: Engine, store: Store, apart: Collection[str]) -> dict[str, dict[str, Any]]:
     """Return {repository: what was recorded of it} of the repositories to ask: all that are configured but those `apart`."""
+    kept = _lists.get(engine.target)
+    if kept is None or engine.embedded or time.monotonic() - kept[0] > FRESH:
+        rows = engine.few(engine.state, 'pk like "commit:%"', ["blob"])
+        kept = _lists[engine.target] = time.monotonic(), [stretch(row["blob"]) for row in rows]
     patterns = [part.strip() for part in str(store.config.get("index.repositories")).split(",") if part.strip()]
     found = {}
-    for row in engine.few(engine.state, 'pk like "%:commit"', ["blob"]):
-        state = stretch(row["blob"])
+    for state in kept[1]:
         repo = str(state["repo"])
         wanted = not patterns or any(fnmatchcase(repo, pattern) for pattern in patterns)
         if wanted and repo not in apart:
@@ -110,7 +146,7 @@ def expression(filters: Filters, patterns: tuple[str, ...] | None, repositories:
 
     What it leaves out must be what a later look at the catalog leaves in or out; it never lets in a repository or a scope
     that may not be read."""
-    parts = [f"repo in {quoted(repositories)}"]
+    parts = bounds(patterns, repositories)
     chosen = searched(filters)
     for name, column in _FIELDS.items():
         values = getattr(chosen, name)
@@ -122,10 +158,16 @@ def expression(filters: Filters, patterns: tuple[str, ...] | None, repositories:
         parts.append(f"updated <= {json.dumps(stamp(filters.until))}")
     if not filters.retired and filters.statuses is None:
         parts.append(f"status not in {quoted(RETIRED)}")
+    return " and ".join(parts)
+
+
+def bounds(patterns: tuple[str, ...] | None, repositories: list[str]) -> list[str]:
+    """Return what every request is bound to: the repositories to ask, and the scopes that may be read."""
+    parts = [f"repo in {quoted(repositories)}"]
     if patterns is not None:
         scopes = [_scope(pattern) for pattern in patterns]
         parts.append(f"({' or '.join(scopes)})" if scopes else 'scope == ""')
-    return " and ".join(parts)
+    return parts
 
 
 def _scope(pattern: str) -> str:

@@ -5,126 +5,35 @@ python -m pytest --e2e tests/e2e/test_shared_index.py        with the extra mdme
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from mdmem.clock import UTC, FixedClock
 from mdmem.errors import RefusedState
-from mdmem.index import dense, milvus, milvus_push
-from mdmem.index.milvus import Engine, SharedDown, Target, key_of
+from mdmem.index import dense, milvus_push
+from mdmem.index.milvus import Engine, SharedDown, key_of
 from mdmem.memory.sharing import push_store
 from mdmem.recall.query import Filters, Query
-from mdmem.recall.recall import Recall, recall
-from mdmem.setup import init
+from mdmem.recall.recall import recall
 from mdmem.store import Store
+from tests.e2e import shared_scene
+from tests.e2e.shared_scene import QUESTIONS, ROOT, commit, git, held, limited, made, opened, seen, trusted, write
 
 pytest.importorskip("pymilvus")
 pytest.importorskip("milvus_lite")
-pytestmark = pytest.mark.e2e
-
-ROOT = Path(__file__).resolve().parent.parent.parent
-NOW = datetime(2026, 11, 30, tzinfo=UTC)
-WORDS = [f"word{number}" for number in range(60)] + ["部署", "计费", "v1.2.3"]
-QUESTIONS = ["word3 word17 部署", "计费", "v1.2.3 word5", "word8", "what was decided on 4 May 2026", "nothing-of-this-kind"]
-
-
-class FakeEmbedder:
-    """Vectors of hashed words."""
-
-    fingerprint, dims = "fake1", 64
-
-    def passages(self, texts: Sequence[str]) -> Any:
-        rows = np.full((len(texts), self.dims), 1e-3)
-        for row, text in zip(rows, texts):
-            for word in text.lower().split():
-                row[int.from_bytes(hashlib.blake2b(word.encode(), digest_size=4).digest(), "big") % self.dims] += 1
-        return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
-
-    queries = passages
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
-
-
-@pytest.fixture(autouse=True)
-def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dense, "load_embedder", lambda config, state_dir, chunking="": FakeEmbedder())
-    monkeypatch.setattr("mdmem.setup._driver", lambda *_: None)
-    monkeypatch.setenv("MDMEM_INDEX_ENGINE", "milvus")
-    monkeypatch.setenv("MDMEM_INDEX_URI", str(tmp_path / "shared.db"))
-    monkeypatch.setenv("MDMEM_INDEX_SHARE", "all")
-
-
-def git(root: Path, *words: str) -> str:
-    named = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-    return subprocess.run(["git", *named, *words], cwd=root, check=True, capture_output=True, text=True).stdout.strip()
-
-
-def write(root: Path, name: str, text: str, **fields: str) -> None:
-    head = "".join(f"{key}: {value}\n" for key, value in fields.items())
-    (root / "memories").mkdir(exist_ok=True)
-    (root / "memories" / f"{name}.md").write_text(f"---\n{head}---\n\n{text}\n", encoding="utf-8")
-
-
-def commit(root: Path) -> str:
-    git(root, "add", "-A")
-    git(root, "commit", "-qm", "notes")
-    return git(root, "rev-parse", "HEAD")
-
-
-def made(root: Path, count: int = 60, seed: int = 1) -> Path:
-    init(root)
-    rng = random.Random(seed)
-    for number in range(count):
-        text = " ".join(rng.choice(WORDS) for _ in range(rng.randint(3, 400)))
-        day = f"2026-{number % 11 + 1:02d}-04T00:00:00Z"
-        fields = {
-            "id": f"mem-{seed}-{number}",
-            "title": " ".join(rng.sample(WORDS, 3)),
-            "type": "fact",
-            "tags": f"[t{number % 3}]",
-        }
-        scope = "agent:other" if number % 5 == 0 else "shared"
-        write(root, f"n{number}", text, **fields, scope=scope, created=day, updated=day)
-    commit(root)
-    return root
-
-
-def opened(root: Path) -> Store:
-    return Store.open(root, clock=FixedClock(NOW))
-
-
-def seen(answer: Recall) -> list[Any]:
-    def one(hit: Any) -> tuple[Any, ...]:
-        cosine = None if hit.cosine is None else round(hit.cosine, 12)
-        return hit.id, hit.bm25, cosine, hit.share, round(hit.score, 12), hit.start_line, hit.snippet, hit.tags, hit.matched
-
-    return [one(hit) for hit in answer.results]
-
-
-def held(tmp_path: Path, collection: str = "mdmem") -> Counter[tuple[str, str]]:
-    """Return how many windows of each (repository, note) the engine holds."""
-    engine = Engine(Target(os.environ["MDMEM_INDEX_URI"], collection=collection))
-    try:
-        return Counter((row["repo"], row["note"]) for row in engine.rows(engine.windows, 'repo != ""', ["repo", "note"]))
-    finally:
-        engine.close()
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("settings")]
+settings, server = shared_scene.settings, shared_scene.server
 
 
 def test_the_shared_index_answers_as_the_local_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,9 +175,7 @@ def test_no_repository_scope_or_collection_shows_what_is_not_asked_of_it(
     monkeypatch.setenv("MDMEM_INDEX_COLLECTION", "apart")
     assert any("pushed" in text for text in recall(opened(one), Query("word8")).notices)
     monkeypatch.delenv("MDMEM_INDEX_COLLECTION")
-    config = Path(os.environ["XDG_CONFIG_HOME"]) / "mdmem" / "config.toml"
-    config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text('[agents."*"]\nscopes = ["shared", "project:*"]\n')
+    limited("shared", "project:*")
     answer = recall(opened(one), Query("word8 word9 word3", limit=50))
     assert answer.results and {hit.scope for hit in answer.results} == {"shared"}
     monkeypatch.setenv("MDMEM_INDEX_SHARE", "others")
@@ -281,9 +188,7 @@ def test_what_is_hidden_counts_in_no_weight(tmp_path: Path, monkeypatch: pytest.
     """Recall by a limited agent equals the one of a local index, where hidden scopes count nowhere."""
     root = made(tmp_path / "store", 40)
     push_store(opened(root))
-    config = Path(os.environ["XDG_CONFIG_HOME"]) / "mdmem" / "config.toml"
-    config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text('[agents."*"]\nscopes = ["shar*"]\n')
+    limited("shar*")
     shared = [recall(opened(root), Query(text, limit=10)) for text in QUESTIONS]
     monkeypatch.setenv("MDMEM_INDEX_ENGINE", "whoosh")
     local = [recall(opened(root), Query(text, limit=10)) for text in QUESTIONS]
@@ -298,39 +203,6 @@ def test_a_local_note_never_leaves_the_device(tmp_path: Path) -> None:
     assert recall(opened(root), Query("walrus", mode="keyword")).results == []
     assert len(held(tmp_path)) == 3
 
-
-@pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """An engine that several processes may use at once."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    code = (
-        "import sys; from milvus_lite.adapter.grpc.server import start_server_in_thread as s; "
-        f"kept = s({str(tmp_path / 'engine')!r}, port={port}); print('ready', flush=True); sys.stdin.read()"
-    )
-    process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None and process.stdout.readline().strip() == "ready"
-    monkeypatch.setenv("MDMEM_INDEX_URI", f"http://127.0.0.1:{port}")
-    yield f"http://127.0.0.1:{port}"
-    process.kill()
-    process.wait()
-
-
-def test_with_the_engine_gone_the_local_index_answers_and_says_so(
-    tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = made(tmp_path / "store", 10)
-    push_store(opened(root))
-    assert not recall(opened(root), Query("word8")).notices
-    monkeypatch.setattr("mdmem.recall.shared._open", {})
-    monkeypatch.setenv("MDMEM_INDEX_URI", "http://127.0.0.1:9")
-    monkeypatch.setattr(milvus.Engine, "__init__", lambda self, target, timeout=1.0: original(self, target, 1.0))
-    answer = recall(opened(root), Query("word8"))
-    assert answer.results and any("answered from the local index" in text for text in answer.notices)
-
-
-original = milvus.Engine.__init__
 
 WRITER = """
 import os, random, subprocess, sys
@@ -386,9 +258,10 @@ def test_three_writers_killed_at_random_leave_exactly_the_notes_of_both_main_bra
         for copy in range(2 if number == 1 else 1):
             clone = tmp_path / f"clone{number}{copy}"
             git(tmp_path, "clone", "-q", str(bare), str(clone))
-            clones.append(clone)
+            clones.append(trusted(clone))
     rng = random.Random(7)
     reader = clones[0]
+    limited("shared")  # a fifth of the first notes is of another scope
     writers: dict[int, Any] = {}
     turns = killed = asked = pushed = 0
     ends = time.monotonic() + 40
@@ -409,6 +282,7 @@ def test_three_writers_killed_at_random_leave_exactly_the_notes_of_both_main_bra
             answer = recall(opened(reader), Query("walrus alpha", mode="keyword", limit=30))
             assert all("pushed" in text or "none of" in text for text in answer.notices if "local index" in text)
             assert len({(hit.path, hit.id) for hit in answer.results}) == len(answer.results)
+            assert {hit.scope for hit in answer.results} <= {"shared"}
             asked += 1
         victim.send_signal(signal.SIGKILL)
         rest = victim.communicate()[0]
@@ -424,6 +298,7 @@ def test_three_writers_killed_at_random_leave_exactly_the_notes_of_both_main_bra
         last = tmp_path / f"last{number}"
         shutil.rmtree(last, ignore_errors=True)
         git(tmp_path, "clone", "-q", str(tmp_path / f"repo{number}.git"), str(last))
+        trusted(last)
         clock = FixedClock(datetime(2030, 1, 1, tzinfo=UTC))  # long after every lease of a killed writer
         store = Store.open(last, clock=clock)
         name = git(last, "ls-remote", "origin", "refs/mdmem/leases/*").split("\t")[-1]

@@ -48,6 +48,8 @@ KINDS: tuple[tuple[str, str, str], ...] = (
     (r"git/uncommitted(\.taken)?", REBUILT, "saved notes that wait for a commit: every sync looks for them itself"),
     (r"git/placing\.json", TOLD, "a sync that was cut off while it wrote files"),
     (r"git/model-checks\.json", REBUILT, "which files of the model were looked at"),
+    (r"git/shared-index-down\.json", FORGOTTEN, "which shared index did not answer a moment ago"),
+    (r"git/index-push\.id", REBUILT, "this clone's name among those that push to a shared index"),
     (r"git/sync\.json", FORGOTTEN, "how the last sync went"),
     (r"git/(leases|claims|heartbeats|feedback)\.json", FORGOTTEN, "leases, claims, signs of life, ratings"),
     (r"git/opinions\.json", FORGOTTEN, "what the language model said of pairs in doubt"),

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-import pytest
-
 from mdmem.learn.consolidate import Consolidated, consolidate
 from mdmem.learn.log import read as read_log
 from mdmem.learn.review import doubts
@@ -217,26 +215,6 @@ def test_greetings_are_neither_outcome_nor_words_of_a_session(store: Store) -> N
     assert "bye" not in note.body.lower().partition("## outcome")[2]
     only = consolidate(store, [talk("s2", 1, "U: hello", "A: Hi!")])
     assert "hello" in store.folder.read(only.sessions[0]["path"]).body
-
-
-@pytest.mark.parametrize(
-    ("title", "said", "proposed"),
-    [
-        ("Finish the importer task", "the importer task is done", True),
-        ("Write the importer runbook", "The importer runbook is finished.", True),
-        ("编写部署手册", "部署手册做完了", True),
-        ("Write the importer runbook", "The importer is finished.", False),
-        ("Fix login", "The login page is done", False),
-    ],
-)
-def test_a_task_is_done_when_what_it_is_about_is(store: Store, title: str, said: str, proposed: bool) -> None:
-    from mdmem.learn.reflect import proposals
-    from mdmem.team.tasks import add
-
-    add(store, title)
-    consolidate(store, [talk("s1", 0, f"U: {said}", "A: Great.", "U: thanks", "A: ok")])
-    assert [row["title"] for row in proposals(store)] == ([title] if proposed else [])
-    assert not memories(store)
 
 
 def test_tasks_are_proposed_and_applied_only_when_wanted(make_store: Callable[..., Store]) -> None:

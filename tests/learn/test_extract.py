@@ -70,10 +70,6 @@ def test_a_statement_that_will_matter_is_kept(said: str, category: str) -> None:
         "```\nWe use MySQL for everything and always will.\n```",
         "<paste>We use MySQL for everything.</paste>",
         "> We use MySQL for everything.",
-        "the importer task is done",
-        "The release branch is merged.",
-        "登录页做完了",
-        "The login page reads badly on mobile.",
     ],
 )
 def test_noise_questions_requests_and_what_ifs_are_not(said: str) -> None:

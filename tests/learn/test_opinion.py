@@ -13,11 +13,10 @@ import pytest
 
 from mdmem.cli.main import run
 from mdmem.config import config_home
-from mdmem.errors import NotFound
 from mdmem.learn import advice
 from mdmem.learn.consolidate import consolidate
 from mdmem.learn.opinion import opinion
-from mdmem.learn.review import accept, doubts, settle
+from mdmem.learn.review import doubts, settle
 from mdmem.llm.ledger import Ledger
 from mdmem.memory.remember import Memory, Remembered, remember
 from mdmem.store import Store
@@ -299,18 +298,3 @@ def test_an_opinion_is_dropped_when_a_text_changes(asking: Store, server: Server
     assert doubts(asking)[0].advice == ""
     (asking.common_state_dir / "opinions.json").write_text("[1")
     assert doubts(asking)[0].advice == "" and settle(asking, new.id, "keep-both")["committed"]
-
-
-def test_a_person_accepts_what_the_model_said_in_one_command(asking: Store, server: Server) -> None:
-    says(server, "both")
-    two(asking, ALLOWED)
-    says(server, "same")
-    asking.clock.advance(minutes=1)  # type: ignore[attr-defined]
-    remember(asking, Memory("fact", "The error pages are translated before each release", ask=True))
-    remember(asking, Memory("fact", "Before each release the error pages are translated", ask=True))
-    assert sorted(pair.advice for pair in doubts(asking)) == ["both", "same"]
-    done = accept(asking)
-    assert sorted(row["answer"] for row in done["settled"]) == ["keep-both", "merge"] and done["committed"]
-    assert done["left"] == 0 and not doubts(asking)
-    with pytest.raises(NotFound):
-        accept(asking)

@@ -128,7 +128,6 @@ ASKED: dict[str, Ask] = {
     "capture log": _once("capture log --json"),
     "review": _once("review --json", "review"),
     "review settle": _write("review", "settle", tail=("supersede",)),
-    "review accept": _write("review", "accept"),
     "resolve": _write("resolve", tail=("--keep", "1")),
     "status": _once("status --json", "status"),
     "check": _once("check --json", "check"),
