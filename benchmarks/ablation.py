@@ -29,9 +29,9 @@ from mdmem.recall.bench_data import DIRECTIONS, Dataset, load_dataset
 from mdmem.recall.query import Filters, Query
 
 # A step is a setting (its name, its value when on, when off) or a weight of the ranking (its name in rank, None: as is, off).
-SETTINGS = ("languages", "speakers", "graph", "standing", "diversity", "length", "mmr", "routing", "synonyms")
+SETTINGS = ("common", "languages", "speakers", "graph", "standing", "diversity", "length", "mmr", "routing", "synonyms")
 # Of these only what is gathered depends, not how it is ranked.
-GATHERED = ("languages", "speakers", "graph", "synonyms")
+GATHERED = ("common", "languages", "speakers", "graph", "synonyms")
 WEIGHTS: dict[str, dict[str, float]] = {
     "share of the question in the note": {"SHARE": 0.0},
     "distrust of few words": {"TRUSTED": 1e-9},

@@ -29,12 +29,13 @@ DEFAULTS: dict[str, Any] = {
     "recall.graph": True,
     "recall.languages": True,
     "recall.speakers": True,
+    "recall.common": True,
     "recall.standing": True,
     "recall.length": False,
     "recall.diversity": True,
     "recall.mmr": False,
     "recall.routing": False,
-    "recall.synonyms": False,
+    "recall.synonyms": True,
     "lifecycle.decay": "weibull",
     "lifecycle.half_life": "30d",
     "rerank.backend": "off",
@@ -103,7 +104,7 @@ CHOICES: dict[str, str] = {
 # What a repository's .mdmem.toml may set; everything else there is ignored with a notice.
 SHARED: frozenset[str] = frozenset(
     {"recall.limit", "recall.fusion", "recall.bm25_weight", "recall.decay_window", "recall.graph", "recall.languages"}
-    | {f"recall.{name}" for name in ("speakers", "standing", "length", "diversity", "mmr", "routing", "synonyms")}
+    | {f"recall.{name}" for name in ("common", "speakers", "standing", "length", "diversity", "mmr", "routing", "synonyms")}
 )
 
 # Tables that are not settings: read by the room that owns them.

@@ -14,6 +14,7 @@ MEANING: dict[str, str] = {
     "recall.graph": "Whether what belongs to an entity that the question names joins in, and related hits lift each other.",
     "recall.languages": "Whether notes in Chinese and in other languages are found on equal terms.",
     "recall.speakers": "Whether a question that names a speaker of a conversation is searched by meaning without the name too.",
+    "recall.common": "Whether what all questions and all passages have in common is taken off before meanings are compared.",
     "recall.standing": "Whether a note's tier and its ratings on this device count.",
     "recall.length": "Whether long notes count less.",
     "recall.diversity": "Whether at most three notes of one session stand among the first twenty.",

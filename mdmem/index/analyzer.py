@@ -138,7 +138,7 @@ def _analyse(chunk: str) -> list[str]:
     if not first.isascii():
         script = _scripts().match(first)
         if script:
-            return _grams(chunk) if script[1] else _clusters(chunk)
+            return grams(chunk) if script[1] else _clusters(chunk)
     if first in "#@$." or chunk.startswith("--"):
         rest = chunk[2:] if first == "-" else chunk[1:]
         return [fold(chunk)[:LIMIT], *_analyse(rest)]
@@ -156,7 +156,7 @@ def _analyse(chunk: str) -> list[str]:
     return _identifier(chunk)
 
 
-def _grams(run: str) -> list[str]:
+def grams(run: str) -> list[str]:
     """Return each character and each pair of a CJK run: 部署 → 部, 部署, 署."""
     out = [run[0]]
     for left, right in pairwise(run):

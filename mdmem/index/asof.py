@@ -131,6 +131,14 @@ class View:
             self.index.notices.append(f"{error}; searching by words only")
             return {}
 
+    def two_scripts(self) -> bool:
+        """Tell whether there are windows of both kinds of script; see Index.two_scripts."""
+        try:
+            return self.index.dense.two_scripts(self.catalog)
+        except VectorsDamaged as error:
+            self.index.notices.append(f"{error}; searching by words only")
+            return False
+
     def level(self, query: Any, asked: bool, allowed: Collection[int] | None = None) -> Level | None:
         """Return what evens out a question's cosines to windows of two scripts; see Index.level."""
         try:

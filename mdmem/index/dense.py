@@ -317,6 +317,11 @@ class Dense:
             cosines.append(table[0].get(rows) @ question)
         return level(asked, *cosines)
 
+    def two_scripts(self, catalog: Catalog) -> bool:
+        """Tell whether there are windows of both kinds of script with a vector. Raises VectorsDamaged."""
+        table = self._table(catalog)
+        return table is not None and bool(table[6].any()) and not table[6].all()
+
     def window_vectors(self, catalog: Catalog, wanted: Sequence[int]) -> dict[int, Any]:
         """Return {window rowid: vector} for those of `wanted` that have one. Raises VectorsDamaged."""
         table = self._table(catalog)

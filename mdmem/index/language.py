@@ -1,5 +1,7 @@
 """Two languages in one store: which of two scripts a text is in, and what evens out a model's liking for its own language.
 
+Where the means of questions and passages in general are known (`Common`), they are taken off. Else the store's own must do:
+
 A multilingual model puts texts of one language near each other, so that a Chinese question is nearer to any Chinese note
 than to the English one that answers it. Of each question, the cosines to the windows of the other language are therefore
 moved and stretched to the mean and spread of those of its own (z-scores matched between the groups)."""
@@ -18,6 +20,8 @@ WIDE = 0.3
 SAMPLE = 2000  # windows of each group that mean and spread are taken from
 DOUBT = 0.5  # windows of the smaller group at which half is believed, beyond the first
 NARROWEST, WIDEST = 0.6, 1.7  # of the stretch
+# Of what all questions have in common, what is taken off each: all of it would also take off what a question says by being one.
+SHARED = 0.5
 _CJK = re.compile("[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U000323af]")
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -30,6 +34,37 @@ def wide(text: str) -> bool:
     if not characters:
         return False
     return characters > WIDE * (characters + len(_WORD.findall(rest)))
+
+
+@dataclass(frozen=True)
+class Common:
+    """What all questions and what all passages have in common, by script: {in a CJK script: mean vector, float32 [dims]}."""
+
+    questions: dict[bool, Any]
+    passages: dict[bool, Any]
+
+    def turned(self, question: Any, asked: bool, even: bool = True, named: Any = None) -> tuple[Any, Shift]:
+        """Return (a question's vector less SHARED of what all questions in its script have in common, what makes its products
+        with windows comparable). `even`: also take off what it has with all passages of a script; `named`: a vector to add."""
+        import numpy as np
+
+        vector = np.asarray(question, np.float64) - SHARED * self.questions[asked].astype(np.float64)
+        if named is not None:
+            vector = vector + named
+        off = {script: round(float(vector @ mean.astype(np.float64)), 4) for script, mean in self.passages.items()}
+        return vector.astype(np.float32), Shift(asked, off if even else dict.fromkeys(off, 0.0))
+
+
+@dataclass(frozen=True)
+class Shift:
+    """What a turned question's products with windows are made comparable with; `asked`: whether it is in a CJK script."""
+
+    asked: bool
+    off: dict[bool, float]
+
+    def near(self, product: float, written: bool) -> float:
+        """Return the comparable product of a window; `written`: whether it is in a CJK script."""
+        return product - self.off[written]
 
 
 @dataclass(frozen=True)

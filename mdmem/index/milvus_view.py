@@ -228,11 +228,14 @@ class SharedView:
     def vector_search(
         self, query: Any, allowed: Collection[int] | None = None, limit: int = 50, script: bool | None = None
     ) -> list[tuple[int, float]]:
-        """Return (window rowid, cosine), best first; `script` chooses nothing, since only the nearest of all are here."""
+        """Return (window rowid, product with `query`), best first; `script` chooses nothing, since only the nearest of all are
+        here."""
+        values = self.cosines(query, [window for window, _ in self.near])
+        near = sorted(values.items(), key=lambda pair: (-pair[1], pair[0]))
         if allowed is None:
-            return self.near[:limit]
+            return near[:limit]
         owner = {row["rowid"]: row["note"] for row in self.catalog.rows("SELECT rowid, note FROM windows")}
-        return [pair for pair in self.near if owner[pair[0]] in allowed][:limit]
+        return [pair for pair in near if owner[pair[0]] in allowed][:limit]
 
     def cosines(self, query: Any, wanted: Sequence[int]) -> dict[int, float]:
         """Return {window rowid: cosine}; see Index.cosines."""
@@ -241,6 +244,10 @@ class SharedView:
         asked = np.asarray(query, np.float32).astype(np.float64)
         found = {window: self.vectors[window] for window in wanted if window in self.vectors}
         return {window: float(np.dot(np.asarray(row, np.float32).astype(np.float64), asked)) for window, row in found.items()}
+
+    def two_scripts(self) -> bool:
+        """Return False: only the nearest of all are here, so that no language can be searched by itself."""
+        return False
 
     def level(self, query: Any, asked: bool, allowed: Collection[int] | None = None) -> None:
         """Return None: of what is not near, the shared index tells nothing, so that languages cannot be evened out."""

@@ -134,6 +134,17 @@ def _fit(fingerprint: str, windows: int, background: tuple[Any, Any, Any], own: 
     return Space(fingerprint, windows, question_mean, passage_mean, common, asking)
 
 
+def background(embedder: Embedder) -> tuple[tuple[list[str], Any], tuple[list[str], Any]] | None:
+    """Return the background's (questions, float32 [n, dims]) and (passages, float32 [n, dims]) in a model's space, None when
+    not yet embedded."""
+    found = _background(embedder, make=False)
+    if found is None:
+        return None
+    lines = BACKGROUND.read_text("utf-8").splitlines()
+    asked = [line[2:] for line in lines if line.startswith(("+ ", "- "))]
+    return (asked, found[0]), ([line[2:] for line in lines if line.startswith("! ")], found[1])
+
+
 def _background(embedder: Embedder, make: bool) -> tuple[Any, Any, Any] | None:
     """Return (questions, passages, weights of `asks`) of the background in a model's space, None when not yet made."""
     import zlib

@@ -107,7 +107,7 @@ def join(catalog: Catalog, text: str, wanted: Collection[int] | None, by_note: d
 def _leading(candidates: Iterable[Candidate]) -> list[int]:
     pool = list(candidates)
     words = sorted((c for c in pool if c.bm25 is not None), key=lambda c: (-(c.bm25 or 0.0), c.note))[:LEADING]
-    near = sorted((c for c in pool if c.cosine is not None), key=lambda c: (-(c.cosine or 0.0), c.note))[:LEADING]
+    near = sorted((c for c in pool if c.near is not None), key=lambda c: (-(c.near or 0.0), c.note))[:LEADING]
     return list(dict.fromkeys(c.note for c in (*words, *near)))
 
 

@@ -1,14 +1,18 @@
-"""The stream by meaning: the nearest windows of each note, with cosines that can be compared between two languages."""
+"""The stream by meaning: the nearest windows of each note, on one scale for every passage and both languages."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mdmem.index.language import wide
-from mdmem.recall.streams import POOL, Candidate, Streams, owners_of, rows_in, window_rows
+from mdmem.recall.common import common_of
+from mdmem.recall.streams import POOL, Candidate, Streams, rows_in, window_rows
 
 if TYPE_CHECKING:
+    import sqlite3
+
+    from mdmem.index.catalog import Catalog
     from mdmem.recall.query import Query
 
 
@@ -29,36 +33,54 @@ def search(found: Streams, query: Query, wanted: Collection[int] | None, by_note
     """Add the notes of the nearest windows. Where the store holds two languages each one is searched, since the nearest of
     all would be those of the question's own."""
     asked = wide(query.text)
-    vector = vector if found.aim is None else found.aim
-    if not query.plain and found.store.config.get("recall.languages"):
-        found.level = found.index.level(vector, asked, wanted)
-    for script in (None,) if found.level is None else (asked, not asked):
-        near = found.index.vector_search(vector, wanted, POOL, script)
+    found.asked = vector
+    found.turned = vector if found.aim is None else found.aim
+    if not query.plain and found.aim is None:
+        even = bool(found.store.config.get("recall.languages"))
+        common = common_of(found.store) if found.store.config.get("recall.common") else None
+        if common is not None:
+            found.turned, found.level = common.turned(vector, asked, even, _named(found))
+            found.two = even and found.index.two_scripts()
+        elif even:
+            found.level = found.index.level(vector, asked, wanted)
+            found.two = found.level is not None
+    for script in (asked, not asked) if found.two else (None,):
+        near = found.index.vector_search(found.turned, wanted, POOL, script)
         found.meaning = found.meaning or bool(near)
-        owners = owners_of(found.index.catalog, [window for window, _ in near])
-        for window, cosine in near:
-            if window in owners:
-                _take(found, by_note.setdefault(owners[window], Candidate(owners[window])), window, cosine, bool(script))
+        rows = _rows(found.index.catalog, "rowid", [window for window, _ in near])
+        for window, value in near:
+            if window in rows:
+                row = rows[window]
+                _take(found, by_note.setdefault(row["note"], Candidate(row["note"])), row, value)
 
 
-def complete(found: Streams, vector: Any) -> None:
+def _named(found: Streams) -> Any:
+    """Return what the other words for what a question names add to its vector; None where there is nothing."""
+    if not found.concepts:
+        return None
+    from mdmem.recall.wordvectors import direction
+
+    return direction(found.store, found.concepts)
+
+
+def complete(found: Streams, explain: bool) -> None:
     """Words or a date alone brought these in: look up how near they are, so that no stream counts them as strangers."""
-    lacking = {candidate.note: candidate for candidate in found.candidates if candidate.cosine is None}
-    rows = rows_in(found.index.catalog, "SELECT rowid, note, wide FROM windows WHERE note IN (%s)", list(lacking))
-    owner = {row["rowid"]: row for row in rows}
-    cosines = found.index.cosines(vector if found.aim is None else found.aim, sorted(owner))
-    for window in sorted(cosines):
-        row = owner[window]
-        _take(found, lacking[row["note"]], window, cosines[window], bool(row["wide"]))
+    lacking = {candidate.note: candidate for candidate in found.candidates if candidate.near is None}
+    rows = _rows(found.index.catalog, "note", list(lacking))
+    values = found.index.cosines(found.turned, sorted(rows))
+    for window in sorted(values):
+        _take(found, lacking[rows[window]["note"]], rows[window], values[window])
     if found.aim is not None:
-        _measured(found, vector)
+        _measured(found)
+    if explain:
+        cosines(found, found.candidates)
 
 
-def _measured(found: Streams, vector: Any) -> None:
+def _measured(found: Streams) -> None:
     """Give each candidate the cosine to the question itself, and stretch `near` to the span of these: in the same order, and
     comparable with another store's."""
     near = [candidate for candidate in found.candidates if candidate.near is not None]
-    cosines = found.index.cosines(vector, sorted({candidate.near_window for candidate in near}))
+    cosines = found.index.cosines(found.asked, sorted({candidate.near_window for candidate in near}))
     if not near or not cosines:
         return
     low, high = min(cosines.values()), max(cosines.values())
@@ -69,8 +91,23 @@ def _measured(found: Streams, vector: Any) -> None:
         candidate.near = low + (high - low) * ((value - bottom) / span if span > 0 else 1.0)
 
 
-def _take(found: Streams, candidate: Candidate, window: int, cosine: float, written: bool) -> None:
-    near = cosine if found.level is None else found.level.near(cosine, written)
+def cosines(found: Streams, candidates: Sequence[Candidate]) -> None:
+    """Set the cosine of each candidate's nearest window to the question as it was asked."""
+    lacking = [candidate for candidate in candidates if candidate.cosine is None and candidate.near is not None]
+    known = found.index.cosines(found.asked, sorted({candidate.near_window for candidate in lacking})) if lacking else {}
+    for candidate in lacking:
+        candidate.cosine = known.get(candidate.near_window)
+
+
+def _rows(catalog: Catalog, column: str, values: Sequence[int]) -> dict[int, sqlite3.Row]:
+    """Return {window rowid: row} of windows, by their own rowids or by those of their notes."""
+    sql = f"SELECT rowid, note, wide FROM windows WHERE {column} IN (%s)"
+    return {row["rowid"]: row for row in rows_in(catalog, sql, values)}
+
+
+def _take(found: Streams, candidate: Candidate, row: sqlite3.Row, value: float) -> None:
+    written = bool(row["wide"])
+    near = value if found.level is None else found.level.near(value, written)
     if candidate.near is None or near > candidate.near:
-        candidate.cosine, candidate.near, candidate.near_window = cosine, near, window
-        candidate.foreign = found.level is not None and written != found.level.asked
+        candidate.near, candidate.near_window = near, row["rowid"]
+        candidate.foreign = found.level is not None and found.two and written != found.level.asked

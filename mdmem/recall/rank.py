@@ -114,8 +114,8 @@ def _explain(ranked: Iterable[Ranked], base: Mapping[Key, float], query: Query) 
             value = getattr(one.candidate, name)
             if value is not None:
                 found.append((name, round(value, 4)))
-        if one.candidate.foreign and one.candidate.near is not None:
-            found.append(("other language", round(one.candidate.near, 4)))
+        if one.streams.level is not None and one.candidate.near is not None:
+            found.append(("other language" if one.candidate.foreign else "near", round(one.candidate.near, 4)))
         if not query.plain:
             found.append(("share", round(one.candidate.share, 4)))
         found.append(("fused", round(base[one.key], 4)))

@@ -118,6 +118,10 @@ def _hit(one: Ranked, name: str) -> Hit:
 
     candidate, row, catalog = one.candidate, one.candidate.row, one.streams.index.catalog
     assert row is not None
+    if candidate.cosine is None and candidate.near is not None:
+        from mdmem.recall.meaning import cosines
+
+        cosines(one.streams, [candidate])
     window = window_rows(catalog, [candidate.window]).get(candidate.window)
     if window is None:
         window = catalog.row("SELECT * FROM windows WHERE note = ? ORDER BY ord LIMIT 1", (candidate.note,))

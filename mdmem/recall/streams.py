@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     import sqlite3
 
     from mdmem.index.catalog import Catalog
-    from mdmem.index.language import Level
+    from mdmem.index.language import Level, Shift
     from mdmem.index.score import Corpus, Term, TextHits
+    from mdmem.recall.expand import Group
     from mdmem.store import Store
 
 POOL = 200  # windows that each stream hands on
@@ -55,6 +56,8 @@ class Searchable(Protocol):
 
     def cosines(self, query: Any, wanted: Sequence[int]) -> dict[int, float]: ...
 
+    def two_scripts(self) -> bool: ...
+
     def level(self, query: Any, asked: bool, allowed: Collection[int] | None = None) -> Level | None: ...
 
     def window_vectors(self, wanted: Sequence[int]) -> dict[int, Any]: ...
@@ -64,7 +67,8 @@ class Searchable(Protocol):
 class Candidate:
     """A note that may answer, and why: its best window by words and by meaning, each with the raw score.
 
-    `near` is the cosine made comparable between languages; `foreign`: that window is not in the question's language."""
+    `near` is made comparable between passages and languages; `foreign`: that window is not in the question's language; `cosine`
+    is looked up for what is shown."""
 
     note: int
     bm25: float | None = None
@@ -101,7 +105,11 @@ class Streams:
     meaning: bool = False  # whether vectors were searched
     windows: int = 0
     synonyms: frozenset[str] = frozenset()  # terms that stand for words of the question
-    level: Level | None = None  # what makes cosines of two languages comparable, where there are two
+    concepts: list[Group] = field(default_factory=list)  # other words, that stand in the store, for what the question names
+    asked: Any = None  # the question's vector, and what is searched: less what all questions have in common
+    turned: Any = None
+    level: Level | Shift | None = None  # what makes products with windows of two languages comparable
+    two: bool = False  # whether the store holds two languages, each of which is searched
     lift: dict[int, float] = field(default_factory=dict)  # what the graph adds to a note, 0…1
     speakers: list[str] = field(default_factory=list)  # of a conversation, whom the question names
     aim: Any = None  # the vector that is searched with where it is not the question's own
@@ -184,7 +192,7 @@ def candidates(store: Store, query: Query, index: Searchable, vector: Any, notic
 
             found.lift = join(index.catalog, query.text, wanted, by_note)
     found.candidates = [by_note[note] for note in sorted(by_note)]
-    _complete(found, query, vector)
+    _complete(found, query)
     notices += store.index.take_notices()
     return found
 
@@ -231,9 +239,10 @@ def _by_words(found: Streams, query: Query, wanted: Collection[int] | None, by_n
     else:
         words = terms_of(query.text)
         if not query.plain and found.store.config.get("recall.synonyms"):
-            from mdmem.recall.expand import expanded
+            from mdmem.recall.expand import alike, expanded, held
 
-            added = expanded(query.text, words)
+            found.concepts = held(alike(query.text), lambda terms: _standing(found, terms))
+            added = expanded(found.concepts, words)
             found.synonyms = frozenset(term for term, _ in added)
             words = [*words, *added]
         hits = found.index.text_hits(words, wanted, POOL, found.hidden)
@@ -245,6 +254,14 @@ def _by_words(found: Streams, query: Query, wanted: Collection[int] | None, by_n
         candidate = by_note.setdefault(hit.note, Candidate(hit.note))
         if candidate.bm25 is None or hit.score > candidate.bm25:
             candidate.bm25, candidate.word_window = hit.score, hit.window
+
+
+def _standing(found: Streams, terms: Sequence[str]) -> set[str]:
+    """Return which of the terms stand in the store; none when the text index is damaged, which the search itself will tell."""
+    try:
+        return {term.text for term in found.index.corpus(found.hidden).weigh((term, 1.0) for term in terms) if term.df}
+    except MdmemError:
+        return set()
 
 
 def _by_date(found: Streams, wanted: Collection[int] | None, by_note: dict[int, Candidate]) -> None:
@@ -262,8 +279,8 @@ def _by_date(found: Streams, wanted: Collection[int] | None, by_note: dict[int, 
                 by_note.setdefault(row["rowid"], Candidate(row["rowid"]))
 
 
-def _complete(found: Streams, query: Query, vector: Any) -> None:
-    """Give every candidate its row, the share of the question that stands in it, and a cosine where one can be had."""
+def _complete(found: Streams, query: Query) -> None:
+    """Give every candidate its row, the share of the question that stands in it, and how near it is where that can be had."""
     from mdmem.recall import meaning
 
     notes = [candidate.note for candidate in found.candidates]
@@ -279,7 +296,7 @@ def _complete(found: Streams, query: Query, vector: Any) -> None:
     if found.terms and not query.query_syntax:
         _share(found, set(rows))
     if found.meaning:
-        meaning.complete(found, vector)
+        meaning.complete(found, query.explain)
 
 
 def _share(found: Streams, notes: set[int]) -> None:
@@ -299,13 +316,6 @@ def _share(found: Streams, notes: set[int]) -> None:
             if matched not in shares:
                 shares[matched] = min(1.0, sum(worth[number] for number in sorted(matched)) / total)
             candidate.share = shares[matched]
-
-
-def owners_of(catalog: Catalog, windows: Sequence[int]) -> dict[int, int]:
-    """Return {window rowid: note rowid}."""
-    return {
-        row["rowid"]: row["note"] for row in rows_in(catalog, "SELECT rowid, note FROM windows WHERE rowid IN (%s)", windows)
-    }
 
 
 def window_rows(catalog: Catalog, windows: Sequence[int]) -> dict[int, sqlite3.Row]:

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mdmem.recall.expand import MOST, expanded, groups
+from mdmem.index.analyzer import tokens
+from mdmem.recall import expand
+from mdmem.recall.expand import MOST, alike, expanded, groups, held
 from mdmem.recall.words import terms_of
+from mdmem.recall.wordvectors import shipped_list
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +22,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def added(text: str) -> set[str]:
-    return {term for term, _ in expanded(text, terms_of(text))}
+    return {term for group in alike(text) for member in group for term in member.terms}
 
 
 def test_the_shipped_list_knows_both_languages() -> None:
@@ -31,11 +34,48 @@ def test_the_shipped_list_knows_both_languages() -> None:
 
 def test_what_is_asked_already_is_not_added_and_the_number_is_bounded() -> None:
     assert "bug" not in added("bug and defect")
-    assert len(expanded("bug auth config deploy release cache log", [])) <= 3 * MOST
+    concepts = alike("bug auth config deploy release cache log")
+    assert sum(len(group) for group in concepts) > MOST
+    assert len(expanded(concepts, [])) <= 3 * MOST
+    assert "defect" not in {term for term, _ in expanded(concepts, terms_of("defect"))}
+
+
+def test_what_is_named_by_more_words_comes_first() -> None:
+    first = alike("the main branch of a queue")[0]
+    assert "trunk" in {member.text for member in first}
+
+
+def test_members_that_the_store_does_not_hold_are_left_out() -> None:
+    concepts = held(alike("auth cache"), lambda terms: {"缓", "缓存", "存", "sign"} & set(terms))
+    assert [[member.text for member in group] for group in concepts] == [["缓存"]]
+    assert held([], lambda terms: pytest.fail("nothing to look up")) == []  # type: ignore[func-returns-value]
+
+
+def test_single_characters_of_a_pair_are_not_searched_by_themselves() -> None:
+    assert {term for term, _ in expanded(alike("cache"), [])} == {"缓存"}
 
 
 def test_a_word_inside_another_one_is_no_match() -> None:
     assert added("authors of the debugger") == set()
+
+
+def test_only_lines_that_a_question_may_touch_are_taken_apart(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "synonyms.txt").write_text("Buy, purchase\nＤｅｂｔ，欠债\n锁, mutex\nnever, unused words\n", "utf-8")
+    assert "purchas" in added("what was bought")
+    assert "欠债" in added("technical debt")
+    assert "锁" in added("a mutex")
+    taken: list[str] = []
+    monkeypatch.setattr(expand, "_group", lambda line: taken.append(line) or ())
+    alike("the cache is stale")
+    assert 0 < len(taken) < 40
+    assert any("cache" in line for line in taken)
+
+
+def test_each_member_has_the_terms_of_the_analyzer() -> None:
+    lines = [line for line in shipped_list().decode().splitlines() if line and line[0] not in "#!"]
+    groups = [group for line in lines if (group := expand._group(line))]
+    assert len(groups) == len(lines) > 300
+    assert [m for group in groups for m in group if list(m.terms) != tokens(m.text)] == []
 
 
 def test_the_users_file_adds_groups_and_is_read_again_when_it_changes(home: Path) -> None:
@@ -51,7 +91,7 @@ def test_the_users_file_adds_groups_and_is_read_again_when_it_changes(home: Path
 
 def test_a_broken_file_adds_nothing(home: Path) -> None:
     (home / "synonyms.txt").write_bytes(b"\xff\xfe,,,\nalone\n")
-    assert groups()
+    assert groups("a bug")
     (home / "synonyms.txt").unlink()
     (home / "synonyms.txt").mkdir()
     assert "defect" in added("bug")
