@@ -90,5 +90,7 @@ places = [
     assert told(project, known, "--least", "0")[0] == 0
     code, lines = told(project, known)
     assert code == 1 and lines[0].endswith("below 95 %")
+    code, lines = told(project, known.replace('"return -1"', '"return -2"'), "--least", "0")
+    assert code == 1 and "no such place any more: mdmem/notes/sign.py  sign:  if number < 0:  ->  return -2" in lines
     code, lines = told(project, known.replace('"never"', '"forever"'), "--least", "0")
     assert code == 1 and "no such place any more: mdmem/notes/sign.py  forever:  first = 1" in lines and run in lines

@@ -144,6 +144,12 @@ class Source:
         """Return a line without its indent and comment; a number below zero is the end of a function."""
         return self.lines[number].strip().split("  # ")[0] if number > 0 else "end"
 
+    def has(self, line: str, inside: str) -> bool:
+        """Tell whether a function has this line; each one has an end."""
+        return line == "end" or any(
+            self.line(at) == line and self.inside(at) == inside for at in range(1, len(self.lines))
+        )
+
     def inside(self, number: int) -> str:
         """Return the innermost function or class around a line."""
         name = "top"
@@ -186,8 +192,7 @@ def lost(known: dict[Place, str]) -> list[Place]:
         if place.file not in sources:
             sources[place.file] = Source(path) if path.is_file() else None
         source = sources[place.file]
-        here = [] if source is None else [at for at in range(1, len(source.lines)) if source.line(at) == place.line]
-        if source is None or not any(source.inside(at) == place.inside for at in here):
+        if source is None or not source.has(place.line, place.inside) or not source.has(place.to or "end", place.inside):
             gone.append(place)
     return gone
 
