@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mdmem.clock import stamp
 from mdmem.index import edges, resolve
@@ -24,10 +24,12 @@ from mdmem.notes.scan import MAX_BYTES, SKIPPED, FileStat
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from mdmem.index.dense import Dense
     from mdmem.index.index import Index
     from mdmem.index.language import Level
 
 Read = Callable[[Iterable[str]], Mapping[str, bytes]]
+T = TypeVar("T")
 
 
 class View:
@@ -115,21 +117,15 @@ class View:
         self, query: Any, allowed: Collection[int] | None = None, limit: int = 50, script: bool | None = None
     ) -> list[tuple[int, float]]:
         """Return (window rowid, cosine), best first; windows that were never embedded are not among them."""
-        vector = self.index.dense.question(query) if isinstance(query, str) else query
-        try:
-            return [] if vector is None else self.index.dense.search(self.catalog, vector, allowed, limit, script)
-        except VectorsDamaged as error:
-            self.index.notices.append(f"{error}; searching by words only")
+        vector = self._vector(query)
+        if vector is None:
             return []
+        return self._near(lambda dense: dense.search(self.catalog, vector, allowed, limit, script), [])
 
     def cosines(self, query: Any, wanted: Sequence[int]) -> dict[int, float]:
         """Return {window rowid: cosine}; see Index.cosines."""
-        vector = self.index.dense.question(query) if isinstance(query, str) else query
-        try:
-            return {} if vector is None else self.index.dense.cosines(self.catalog, vector, wanted)
-        except VectorsDamaged as error:
-            self.index.notices.append(f"{error}; searching by words only")
-            return {}
+        vector = self._vector(query)
+        return {} if vector is None else self._near(lambda dense: dense.cosines(self.catalog, vector, wanted), {})
 
     def two_scripts(self) -> bool:
         """Tell whether there are windows of both kinds of script; see Index.two_scripts."""
@@ -141,19 +137,22 @@ class View:
 
     def level(self, query: Any, asked: bool, allowed: Collection[int] | None = None) -> Level | None:
         """Return what evens out a question's cosines to windows of two scripts; see Index.level."""
-        try:
-            return self.index.dense.level(self.catalog, query, asked, allowed)
-        except VectorsDamaged as error:
-            self.index.notices.append(f"{error}; searching by words only")
-            return None
+        return self._near(lambda dense: dense.level(self.catalog, query, asked, allowed), None)
 
     def window_vectors(self, wanted: Sequence[int]) -> dict[int, Any]:
         """Return {window rowid: its vector}; see Index.window_vectors."""
+        return self._near(lambda dense: dense.window_vectors(self.catalog, wanted), {})
+
+    def _vector(self, query: Any) -> Any:
+        return self.index.dense.question(query) if isinstance(query, str) else query
+
+    def _near(self, work: Callable[[Dense], T], without: T) -> T:
+        """Return work(vectors), or `without` when they are damaged: today's index makes them anew."""
         try:
-            return self.index.dense.window_vectors(self.catalog, wanted)
+            return work(self.index.dense)
         except VectorsDamaged as error:
             self.index.notices.append(f"{error}; searching by words only")
-            return {}
+            return without
 
     def note_by(self, reference: str) -> sqlite3.Row:
         """Return the row of a note as it was; raises NotFound, Ambiguous."""
