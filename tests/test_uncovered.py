@@ -67,8 +67,9 @@ def project(tmp_path: Path) -> Path:
 
 def told(project: Path, reasons: str, *options: str) -> tuple[int, list[str]]:
     (project / "tools" / "uncovered.toml").write_text(reasons)
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("COVERAGE_", "COV_"))}
-    command = [sys.executable, str(project / "tools" / "uncovered.py"), "--tell", *options]
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("COVERAGE_", "COV_", "PYTEST_"))}
+    what = [] if "-n" in options else ["--tell"]
+    command = [sys.executable, str(project / "tools" / "uncovered.py"), *what, *options]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     return done.returncode, [line for line in done.stdout.splitlines() if not line[:1].isdigit()]
 
@@ -94,3 +95,17 @@ places = [
     assert code == 1 and "no such place any more: mdmem/notes/sign.py  sign:  if number < 0:  ->  return -2" in lines
     code, lines = told(project, known.replace('"never"', '"forever"'), "--least", "0")
     assert code == 1 and "no such place any more: mdmem/notes/sign.py  forever:  first = 1" in lines and run in lines
+
+
+def test_tests_that_are_run_add_to_what_is_known(project: Path) -> None:
+    pytest.importorskip("pytest_cov")
+    pytest.importorskip("xdist")
+    (project / "tests").mkdir()
+    (project / "tests" / "test_sign.py").write_text(
+        "from mdmem.notes.sign import never, sign\n\ndef test_it():\n    assert sign(-1) == -1 and never() == 1\n"
+    )
+    code, lines = told(project, "", "-n", "1", "tests/test_sign.py")
+    # The way that the process before went is known still.
+    assert code == 0 and "mdmem/notes: 100.0 % of branches (2 of 2), 100.0 % of lines (7 of 7)" in lines
+    (project / "tests" / "test_sign.py").write_text("def test_it():\n    assert False\n")
+    assert told(project, "", "-n", "1", "tests/test_sign.py")[0] == 1

@@ -90,7 +90,7 @@ def run_tests(paths: list[str], workers: int) -> int:
     try:
         code = subprocess.run(command, cwd=TOP, env=env, check=False).returncode
         # A process that was killed may have left half a file: that one is named on stderr and left out.
-        told = coverage("combine", "--append", "--quiet", str(fresh))
+        told = coverage("combine", "--append", "--quiet", *map(str, fresh.iterdir()))
         print(told.stdout + told.stderr, end="", file=sys.stderr)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
