@@ -59,6 +59,9 @@ ROWS = {
 }
 
 
+BARE = ("insert", "flush,", "first ", "questi", "memory")  # how the rows of benchmarks/shared_bare.py begin, in their order
+
+
 class Bench:
     """One size in one folder."""
 
@@ -265,13 +268,30 @@ def render(found: dict[str, Any]) -> str:
     lines += [
         "`python benchmarks/shared.py`: notes of 120 words, random vectors, milvus-lite in the same process; "
         f"{m['processor']}, {m['cores']} cores, {m['day']}, Python {m['python']}."
-        + (" Processor times: the machine was busy." if found.get("clock") == "cpu" else ""),
+        + (" Processor times: the machine was busy." if found.get("clock") == "cpu" else "")
+        + (" —: not measured." if any(name not in run for run in runs for name in ROWS) else ""),
         "",
+        *(alone(found["bare"]) if "bare" in found else []),
         *(agreement(found["sets"]) if "sets" in found else []),
         *plan(runs),
         END,
     ]
     return "\n".join(lines)
+
+
+def alone(found: dict[str, dict[str, Any]]) -> list[str]:
+    """Return the table of benchmarks/shared_bare.py."""
+    runs = [found[size] for size in sorted(found, key=int)]
+    names = sorted({name for run in runs for name in run if name != "rows"}, key=lambda name: (BARE.index(name[:6]), name))
+    sizes = [run["rows"] for run in runs]
+    rows = []
+    for name in names:
+        values = [run.get(name) for run in runs]
+        digits = 1 if name.endswith(", s") else 0
+        shown = ("—" if value is None else f"{value:,.{digits}f}" for value in values)
+        rows.append([name, *shown, table.growth(sizes, values)])
+    told = "milvus-lite alone, without mdmem, the same kind of rows (`python benchmarks/shared_bare.py`, processor times):"
+    return [told, "", *table.table(["", *(f"{size:,} rows" for size in sizes), "grows"], rows)]
 
 
 def agreement(sets: list[dict[str, Any]]) -> list[str]:
@@ -290,7 +310,7 @@ def agreement(sets: list[dict[str, Any]]) -> list[str]:
 
 def plan(runs: list[dict[str, Any]]) -> list[str]:
     """Return the paper plan: what the largest size measured says about larger ones, with the arithmetic."""
-    last = runs[-1]
+    last = next(run for run in reversed(runs) if "disk: milvus-lite, MB" in run)
     disk = last["disk: milvus-lite, MB"] * 1e6 / last["notes"]
     push = last["first push to milvus-lite, s"] * 1000 / last["notes"]
     look = last["push with nothing to do, s"] * 1e6 / last["notes"]

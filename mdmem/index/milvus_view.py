@@ -79,6 +79,7 @@ class SharedView:
         self.catalog = MemoryCatalog("shared")
         self.vectors: dict[int, Any] = {}
         self.near: list[tuple[int, float]] = []
+        self.known: dict[str, list[int]] = {}
         self._windows: dict[tuple[str, str, int], int] = {}
         self._make: Callable[[frozenset[int]], WholeCorpus] | None = None
         self._corpus: tuple[frozenset[int], WholeCorpus] | None = None
@@ -86,7 +87,9 @@ class SharedView:
     def fetch(self, words: Sequence[tuple[str, float]], vector: Any, days: Sequence[tuple[str, str]]) -> None:
         """Get the candidates for (term, weight) pairs, the question's vector (None: no search by meaning), and days (first,
         last). Raises SharedDown."""
-        known = self._frequencies([term for term, _ in words])
+        if lacking := [term for term, _ in words if term not in self.known]:
+            self.learn(lacking)
+        known = self.known
         count = self._windows_in(self.scopes)
         fields = _FIELDS if vector is not None else _FIELDS[:-1]
         asked: dict[int, float] = {}
@@ -123,6 +126,11 @@ class SharedView:
     @staticmethod
     def _windows_in(pairs: Iterable[tuple[str, str, dict[str, Any]]]) -> int:
         return sum(int(counted["windows"]) for _, _, counted in pairs)
+
+    def learn(self, terms: Iterable[str]) -> None:
+        """Get how many windows and notes each term stands in, for `known`. Raises SharedDown."""
+        wanted = list(dict.fromkeys(terms))
+        self.known |= {term: [0, 0] for term in wanted} | self._frequencies(wanted)
 
     def _frequencies(self, terms: Sequence[str]) -> dict[str, list[int]]:
         """Return {term: [windows, notes]} over the repositories that are asked: counted in the PAIRS largest repositories and

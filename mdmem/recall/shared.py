@@ -83,7 +83,7 @@ def ask(
         view = SharedView(engine, condition, scopes, POOL)
         if states:
             days = [] if query.plain else _days(store, query)
-            view.fetch(terms_of(query.text) if query.mode != "semantic" else [], vector, days)
+            view.fetch(_words(store, query, view) if query.mode != "semantic" else [], vector, days)
         else:
             view.fetch([], None, [])
     return candidates(store, query, view, vector, notices, aim=False)
@@ -117,6 +117,20 @@ def connected(store: Store, target: Target) -> Iterator[Engine]:
         engine.close()
     else:
         _open[target] = engine
+
+
+def _words(store: Store, query: Query, view: SharedView) -> list[tuple[str, float]]:
+    """Return the (term, weight) pairs to ask for: the question's, and those of synonyms that stand there; see streams."""
+    words = terms_of(query.text)
+    concepts = []
+    if not query.plain and store.config.get("recall.synonyms"):
+        from mdmem.recall.expand import alike, expanded, held
+
+        concepts = alike(query.text)
+    view.learn([*(term for term, _ in words), *(term for group in concepts for member in group for term in member.terms)])
+    if not concepts:
+        return words
+    return [*words, *expanded(held(concepts, lambda terms: {term for term in terms if view.known[term][0]}), words)]
 
 
 def _days(store: Store, query: Query) -> list[tuple[str, str]]:

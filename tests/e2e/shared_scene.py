@@ -100,6 +100,7 @@ def held(tmp_path: Path, collection: str = "mdmem") -> Counter[tuple[str, str]]:
     """Return how many windows of each (repository, note) the engine holds."""
     engine = Engine(Target(os.environ["MDMEM_INDEX_URI"], collection=collection))
     try:
+        assert engine.there()
         return Counter((row["repo"], row["note"]) for row in engine.rows(engine.windows, 'repo != ""', ["repo", "note"]))
     finally:
         engine.close()

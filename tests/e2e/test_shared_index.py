@@ -56,6 +56,17 @@ def test_the_shared_index_answers_as_the_local_one_does(tmp_path: Path, monkeypa
     assert sum(map(len, map(seen, shared))) > 60
 
 
+def test_what_only_a_synonym_names_is_found_there_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = made(tmp_path / "store", 6)
+    write(root, "cluster", "The kubernetes control plane is upgraded on Mondays.", id="mem-cluster")
+    commit(root)
+    push_store(opened(root))
+    shared = recall(opened(root), Query("k8s", mode="keyword"))
+    monkeypatch.setenv("MDMEM_INDEX_ENGINE", "whoosh")
+    assert seen(shared) == seen(recall(opened(root), Query("k8s", mode="keyword")))
+    assert "mem-cluster" in [hit.id for hit in shared.results]
+
+
 def test_other_processes_find_what_one_has_pushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each opens the file anew, as commands do."""
     root = made(tmp_path / "store", 5)
