@@ -60,12 +60,14 @@ def test_round_trip_to_the_byte(make_store: Callable[..., Store], tmp_path: Path
 def test_filters_and_local_notes_stay_home(store: Store, tmp_path: Path) -> None:
     fill(store)
     remember(store, Memory("fact", "Only here.", scope="local"))
+    # One that a person wrote into the store by hand, and meant for this machine.
+    store.folder.create("memories/by-hand.md", b"---\nid: mem-hand\nscope: local\n---\nOnly here too.\n")
     stream = io.BytesIO()
     done = export(store, None, "ndjson", Filters(types=("decision",), retired=True), stream)
     assert done.notes == 1 and json.loads(stream.getvalue())["title"] == "We deploy on Thursdays"
     everything = io.BytesIO()
     export(store, None, "ndjson", ALL, everything)
-    assert b"Only here" not in everything.getvalue()
+    assert b"Only here" not in everything.getvalue() and b"by-hand" not in everything.getvalue()
 
 
 def test_an_export_neither_lands_in_the_store_nor_over_files(store: Store, tmp_path: Path) -> None:
