@@ -305,6 +305,27 @@ def test_i12_a_new_model_embeds_again_and_words_go_on(root: Path, opened: Opened
         assert len(index.vector_search("walrus")) == 5
 
 
+def test_a_note_that_came_while_others_were_embedded_still_waits(
+    root: Path, opened: Opened, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, "a.md", "walrus")
+    index = opened().index
+    index.refresh(embed_budget_s=0.0)
+    passages = embedder.passages
+
+    def slow(texts: list[str]) -> object:
+        if not (root / "late.md").exists():
+            write(root, "late.md", "zebra")
+            opened().index.refresh(embed_budget_s=0.0)
+        return passages(texts)
+
+    monkeypatch.setattr(embedder, "passages", slow)
+    index.refresh(embed_budget_s=None)
+    assert index.dense.pending(index.catalog) == 1 == opened().index.dense.pending(index.catalog)
+    assert index.refresh(embed_budget_s=None).pending_vectors == 0
+    assert len(index.vector_search("zebra")) == 2
+
+
 def test_i12_a_failed_probe_is_no_model_change(root: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     from mdmem.index import dense
     from mdmem.index.embed import EmbeddingUnavailable
@@ -420,7 +441,12 @@ def test_i27_forty_thousand_notes_need_no_forty_thousand_parameters(root: Path, 
     assert index.refresh(embed_budget_s=0.0).removed == 40_000
 
 
-def test_an_undated_note_takes_the_date_of_its_commit_once_committed(root: Path, opened: Opened) -> None:
+@pytest.mark.parametrize("named", [0, 50])
+def test_an_undated_note_takes_the_date_of_its_commit_once_committed(
+    root: Path, opened: Opened, named: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A few notes are asked for by name, many by one look at the whole store.
+    monkeypatch.setattr("mdmem.index.dates.NAMED", named)
     path = write(root, "a.md", "walrus")
     os.utime(path, (1_500_000_000, 1_500_000_000))
     index = opened().index

@@ -265,6 +265,8 @@ def test_pending_lists_own_paths_by_kind(repo: Path, sh: Sh) -> None:
     assert found == [("a.md", "changed"), ("gone.md", "deleted"), ("kept.md", "changed"), ("sub/new\nname.md", "new")]
     assert [p.path for p in pending(Git(repo), ("sub",))] == ["sub/new\nname.md"]
     assert pending(Git(repo), ("absent",)) == []
+    named = pending(Git(repo), ("",), ["a.md", "sub/new\nname.md", "absent.md", "code.py", "*.md"])
+    assert [p.path for p in named] == ["a.md", "sub/new\nname.md"]
 
 
 def test_g40_a_note_taken_out_of_the_index_by_an_agent_is_committed_again(repo: Path, sh: Sh) -> None:
