@@ -292,21 +292,27 @@ def _alone(engine: Engine, repo: str, known: dict[str, Any]) -> None:
 def _record(
     engine: Engine, view: View, repo: str, state: dict[str, Any], known: dict[str, Any], keep_lease: Callable[[], None]
 ) -> None:
-    """Write the lists of terms, a scope each, then the commit; what is left of earlier lists goes last."""
+    """Write the lists of terms, a scope each, then the commit; what is left of earlier lists goes last.
+
+    Lists are named by the turn that wrote them and the commit names its turn, so that a writer that was overtaken or killed
+    changes no list in use. Those of the turn before stay: a reader may have read its commit a moment ago."""
+    turn = state["turn"]
     scopes: dict[str, dict[str, Any]] = {}
     pieces: dict[str, dict[str, list[int]]] = {}
     for scope, (counted, terms) in _counted(view).items():
         number = 1 if len(terms) <= SMALL else BUCKETS
-        scopes[scope] = {**counted, "pieces": number}
+        scopes[scope] = {**counted, "pieces": number, "turn": turn}
         for term, entry in terms.items():
-            pieces.setdefault(piece_of(term, scope, number), {})[term] = entry
+            pieces.setdefault(f"{turn}:{piece_of(term, scope, number)}", {})[term] = entry
     keep_lease()
     engine.put(engine.state, [_state_row(repo, name, piece) for name, piece in pieces.items()])
     keep_lease()
     _alone(engine, repo, known)
     engine.put(engine.state, [_state_row(repo, STATE, {**state, "repo": repo, "scopes": scopes})])
     keys = {_pk(repo, name) for name in (*pieces, STATE)}
-    old = [row["pk"] for row in engine.rows(engine.state, _repo(repo), ["pk"]) if row["pk"] not in keys]
+    before = _pk(repo, f"{known.get('turn', '')}:")
+    there = [row["pk"] for row in engine.rows(engine.state, _repo(repo), ["pk"])]
+    old = [pk for pk in there if pk not in keys and not pk.startswith(before)]
     for some in _pieces(old):
         engine.delete(engine.state, f"{_repo(repo)} and pk in {quoted(some)}")
 

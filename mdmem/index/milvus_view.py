@@ -136,8 +136,8 @@ class SharedView:
         """Return {term: [windows, notes]} over the repositories that are asked: counted in the PAIRS largest repositories and
         scopes, and where there are more, drawn out to all; a term that is in none of the counted then counts as one."""
         pairs = self.scopes[:PAIRS]
-        names = [(repo, piece_of(term, scope, counted["pieces"])) for repo, scope, counted in pairs for term in terms]
-        keys = sorted({f"{repo}:{name}" for repo, name in names})
+        asked = [(repo, counted, piece_of(term, scope, counted["pieces"])) for repo, scope, counted in pairs for term in terms]
+        keys = sorted({f"{repo}:{counted['turn']}:{name}" for repo, counted, name in asked})
         repos = quoted(sorted({repo for repo, _, _ in pairs}))
         known: dict[str, list[int]] = {}
         for start in range(0, len(keys), ROWS):

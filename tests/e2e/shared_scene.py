@@ -31,6 +31,9 @@ WORDS = [f"word{number}" for number in range(60)] + ["部署", "计费", "v1.2.3
 QUESTIONS = ["word3 word17 部署", "计费", "v1.2.3 word5", "word8", "what was decided on 4 May 2026", "nothing-of-this-kind"]
 
 
+loader = dense.load_embedder
+
+
 class FakeEmbedder:
     """Vectors of hashed words."""
 

@@ -275,7 +275,7 @@ def test_three_writers_killed_at_random_leave_exactly_the_notes_of_both_main_bra
     limited("shared")  # a fifth of the first notes is of another scope
     writers: dict[int, Any] = {}
     turns = killed = asked = pushed = 0
-    ends = time.monotonic() + 40
+    ends = time.monotonic() + 150
     while time.monotonic() < ends and killed < 12:
         for number, clone in enumerate(clones):
             if number not in writers:
