@@ -155,6 +155,9 @@ def prepare(folder: Path, notes: int) -> tuple[Path, Path]:
         (one / "memories" / f"note-{number}-mem-e{number:09d}.md").write_text(head + text_of(rng, number) + "\n")
     assert run(["-C", str(one), "sync"]) == 0
     assert run(["clone", str(remote), str(two)]) == 0
+    for top in (one, two):
+        # The index is built before the agents begin: what is measured is work, not the first look at a large store.
+        assert run(["-C", str(top), "recall", "harbor", "--keyword", "--json"]) == 0
     return one, two
 
 
