@@ -197,14 +197,14 @@ for i in range(1000):
 """
 
 
-def kills(world: World, count: int, seed: int) -> None:
+def kills(world: World, times: int, seed: int) -> None:
     """Kill -9 a process that remembers, edits and syncs, at random moments; then look and let the next command repair."""
     one, two = world.pair()
     rng = random.Random(seed)
     root = str(Path(__file__).resolve().parents[2])
     program = WORKER
     told: set[str] = set()
-    for round_ in range(count):
+    for round_ in range(times):
         program = WORKER.replace('"w/', f'"w{round_}-').replace("mem-w", f"mem-{round_}-")
         process = subprocess.Popen(
             [sys.executable, "-c", program, str(one.top)], stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": root}
