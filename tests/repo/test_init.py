@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from mdmem.errors import NotFound, Refused, UsageError
+from mdmem.errors import MdmemError, NotFound, Refused, UsageError
 from mdmem.repo.git import Git, GitFailed
 from mdmem.repo.init import clone, init_repo
 from mdmem.repo.layout import git_dir_of
+from mdmem.repo.version import git_version
 
 from .conftest import Sh, World
 
@@ -62,3 +63,10 @@ def test_a_git_file_that_leads_nowhere_is_no_repository(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="not the top") as caught:
         Git(tmp_path)
     assert caught.value.hint == f"git init {tmp_path}"
+
+
+def test_a_git_that_does_not_tell_its_version_is_an_error_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert git_version() >= (2, 30)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(MdmemError):
+        git_version()
