@@ -127,10 +127,10 @@ class View:
         vector = self._vector(query)
         return {} if vector is None else self._near(lambda dense: dense.cosines(self.catalog, vector, wanted), {})
 
-    def two_scripts(self) -> bool:
+    def two_scripts(self, allowed: Collection[int] | None = None) -> bool:
         """Tell whether there are windows of both kinds of script; see Index.two_scripts."""
         try:
-            return self.index.dense.two_scripts(self.catalog)
+            return self.index.dense.two_scripts(self.catalog, allowed)
         except VectorsDamaged as error:
             self.index.notices.append(f"{error}; searching by words only")
             return False

@@ -317,10 +317,12 @@ class Dense:
             cosines.append(table[0].get(rows) @ question)
         return level(asked, *cosines)
 
-    def two_scripts(self, catalog: Catalog) -> bool:
-        """Tell whether there are windows of both kinds of script with a vector. Raises VectorsDamaged."""
+    def two_scripts(self, catalog: Catalog, allowed: Collection[int] | None) -> bool:
+        """Tell whether the notes in `allowed` have windows of both kinds of script with a vector. Raises VectorsDamaged."""
         table = self._table(catalog)
-        return table is not None and bool(table[6].any()) and not table[6].all()
+        if table is None or not table[6].any() or table[6].all():
+            return False
+        return all(len(self._permitted(allowed, table[2], table[3], table[6], script)[1]) for script in (False, True))
 
     def window_vectors(self, catalog: Catalog, wanted: Sequence[int]) -> dict[int, Any]:
         """Return {window rowid: vector} for those of `wanted` that have one. Raises VectorsDamaged."""

@@ -120,10 +120,10 @@ class Index(Parts):
                 return {}
             return self._near(lambda: self.dense.cosines(self.catalog, vector, wanted), {})
 
-    def two_scripts(self) -> bool:
-        """Tell whether there are windows of both kinds of script with a vector."""
+    def two_scripts(self, allowed: Collection[int] | None = None) -> bool:
+        """Tell whether the notes in `allowed` have windows of both kinds of script with a vector."""
         with self.mutex:
-            return self._near(lambda: self.dense.two_scripts(self.catalog), False)
+            return self._near(lambda: self.dense.two_scripts(self.catalog, allowed), False)
 
     def level(self, query: Any, asked: bool, allowed: Collection[int] | None = None) -> Level | None:
         """Return what evens out a question's cosines to windows of two scripts; None where there is one only."""

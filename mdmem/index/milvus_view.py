@@ -253,7 +253,7 @@ class SharedView:
         found = {window: self.vectors[window] for window in wanted if window in self.vectors}
         return {window: float(np.dot(np.asarray(row, np.float32).astype(np.float64), asked)) for window, row in found.items()}
 
-    def two_scripts(self) -> bool:
+    def two_scripts(self, allowed: Collection[int] | None = None) -> bool:
         """Return False: only the nearest of all are here, so that no language can be searched by itself."""
         return False
 

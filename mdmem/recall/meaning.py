@@ -40,7 +40,7 @@ def search(found: Streams, query: Query, wanted: Collection[int] | None, by_note
         common = common_of(found.store) if found.store.config.get("recall.common") else None
         if common is not None:
             found.turned, found.level = common.turned(vector, asked, even, _named(found))
-            found.two = even and found.index.two_scripts()
+            found.two = even and found.index.two_scripts(wanted)
         elif even:
             found.level = found.index.level(vector, asked, wanted)
             found.two = found.level is not None

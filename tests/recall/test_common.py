@@ -18,7 +18,7 @@ from mdmem.index.embed_onnx import OnnxEmbedder
 from mdmem.memory import near
 from mdmem.notes.frontmatter import render
 from mdmem.recall import common
-from mdmem.recall.query import Query
+from mdmem.recall.query import Filters, Query
 from mdmem.recall.recall import recall
 from mdmem.setup import init
 from mdmem.store import Store
@@ -104,6 +104,20 @@ def test_a_result_tells_the_cosine_itself_and_explain_what_was_compared(store: S
     steps = dict(general.steps)
     assert steps["cosine"] == round(general.cosine or 0, 4)
     assert steps["near"] < steps["cosine"] - 0.2
+
+
+def test_a_note_that_may_not_be_found_does_not_make_the_others_foreign(store: Store) -> None:
+    fields = {"kind": "memory", "title": "灯", "created": "2026-11-01T00:00:00Z", "updated": "2026-11-01T00:00:00Z"}
+    store.folder.create("memories/deng.md", render(fields, "灯笼在抽屉里\n"))
+    store.index.refresh(embed_budget_s=None)
+    others = Filters(paths=tuple(f"memories/{topic}.md" for topic in TOPICS))
+
+    def told(filters: Filters) -> set[str]:
+        found = recall(store, Query("violin 在哪里呢", filters=filters, explain=True)).results
+        return {name for hit in found for name, _ in hit.steps} & {"near", "other language"}
+
+    assert told(Filters()) >= {"other language"}
+    assert told(others) == {"near"}
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut", "shape", "nan"])
