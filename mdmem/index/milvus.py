@@ -212,7 +212,8 @@ class Engine:
         except (MemoryError, MdmemError):
             raise
         except Exception as error:
-            told = getattr(error, "message", "") or str(error)
+            details = getattr(error, "details", None)  # of what gRPC itself refuses, such as a token without rights
+            told = (details() if callable(details) else "") or getattr(error, "message", "") or str(error)
             why = (str(told).strip().splitlines() or [type(error).__name__])[0][:300]
             raise SharedDown("the shared index does not answer", why=why) from error
 
