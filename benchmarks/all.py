@@ -311,7 +311,7 @@ def _machines(results: Results) -> list[str]:
     for part in ("scale", "engines", "hooks", "embedding", "vectors"):
         for value in results.get(part, {}).values():
             m = value["machine"]
-            packages = ", ".join(f"{name} {number}" for name, number in m["packages"].items())
+            packages = ", ".join(f"{name} {number}" for name, number in sorted(m["packages"].items()))
             seen[
                 f"Measured on {m['day']}: {m['processor']}, {m['cores']} cores, {m['memory_gb']} GB; Python {m['python']}, "
                 f"git {m['git']}, {packages}."
