@@ -13,8 +13,7 @@ from mdmem.notes.secret_words import placeholder
 
 # A stretch of each keyword in lower case that is quick to look for, and the keyword itself from where the stretch begins.
 _KEYWORDS: tuple[tuple[str, str], ...] = (
-    ("mot de passe", r"mots? de passe"),
-    ("mots de passe", r"mots de passe"),
+    ("de passe", r"(?:(?<=\bmot )|(?<=\bmots ))de passe"),
     ("mot_de_passe", r"mot_de_passe"),
     ("motdepasse", r"motdepasse"),
     ("mdp", r"mdp"),
@@ -26,8 +25,7 @@ _KEYWORDS: tuple[tuple[str, str], ...] = (
     ("contrase", r"contrase(?:ñ|n)as?"),
     ("palabra clave", r"palabra clave"),
     ("senha", r"senhas?"),
-    ("palavra-passe", r"palavra-passe"),
-    ("palavra passe", r"palavra passe"),
+    ("palavra", r"palavra[- ]passe"),
     ("parola d'ordine", r"parola d'ordine"),
     ("wachtwoord", r"wachtwoord(?:en)?"),
     ("lösenord", r"lösenord(?:et)?"),
@@ -47,6 +45,8 @@ _LINE = (
     r"(?m)^[ \t>]{0,8}(?P<host>\*|[\w.\-/\[\]]{1,80}):(?P<port>\*|\d{1,5}):(?P<base>\*|[^\s:\\]{1,63}):"
     r"(?P<user>\*|[^\s:\\]{1,63}):(?P<password>(?:[^\s:\\]|\\[:\\]){1,200})[ \t]{0,8}$"
 )
+# What such a line has in its middle, quick to look for.
+_MIDDLE = r":(?:\*|\d{1,5}):[^\s:\\]{1,63}:"
 # A host, and not the name of a source file in the message of a compiler.
 _HOST = (
     r"(?:\*|localhost|\[?[0-9a-fA-F:.]{2,}\]?|[\w\-]+(?:\.[\w\-]+)*\.[A-Za-z]{2,}|[\w\-]*(?:db|sql|pg|host|server)[\w\-]*"
@@ -60,11 +60,14 @@ _SOURCE = (
 
 def find_foreign(text: str, low: bytes) -> Iterator[Span]:
     """Yield the spans of values after a keyword of another language, and of the passwords of such files."""
-    yield from _lines(text, low)
+    yield from _lines(text)
     plain = text.lower() if not text.isascii() else low.decode("latin-1")
     if len(plain) != len(text):
         plain = low.decode("latin-1")  # a letter whose small form has two: positions count for more than that keyword
+    ascii_only = plain.isascii()
     for stem, expression in _KEYWORDS:
+        if ascii_only and not stem.isascii():
+            continue
         at = plain.find(stem)
         keyword = compiled(expression) if at >= 0 else None
         while keyword is not None and at >= 0:
@@ -98,9 +101,9 @@ def _after(text: str, at: int) -> Span | None:
     return (first, last, "password") if is_secret(text, first, last, quoted, STRONG, how) else None
 
 
-def _lines(text: str, low: bytes) -> Iterator[Span]:
+def _lines(text: str) -> Iterator[Span]:
     """Yield the passwords of lines of a `.pgpass`: five fields, the second a port."""
-    if low.count(b":") < 4:
+    if compiled(_MIDDLE).search(text) is None:
         return
     for found in compiled(_LINE).finditer(text):
         value = found["password"]
