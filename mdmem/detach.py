@@ -28,7 +28,7 @@ def start(script: str, args: list[str], *, keep: int | None = None, env: Mapping
         os.set_inheritable(keep, True)
     try:
         return _spawn(argv, variables, keep)
-    except (AttributeError, NotImplementedError):  # pragma: no cover - Windows; old macOS without setsid in spawn
+    except (AttributeError, NotImplementedError):  # Windows has no spawn; an old macOS raises the second for setsid
         return _popen(argv, variables, keep)
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 RECORDS = (".json", ".jsonl", ".ndjson", ".zip")
 MAX_ARCHIVE = 500_000_000
+# What `zipfile` raises of one entry: damaged, cut off, packed in a way that Python lacks, locked by a password.
+_BAD_ENTRY = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 
 
 def import_any(store: Store, source: Path, ask: bool = False, **more: Any) -> Imported:
@@ -117,8 +119,13 @@ def _given(source: Path) -> Iterator[Item]:
                 if entry.file_size > MAX_BYTES:
                     yield Unread(entry.filename, f"larger than {MAX_BYTES:,} bytes")
                     continue
-                yield Given("zip", entry.filename, archive.read(entry))
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+                try:
+                    data = archive.read(entry)
+                except _BAD_ENTRY as error:
+                    yield Unread(entry.filename, str(error) or "cut off")
+                    continue
+                yield Given("zip", entry.filename, data)
+    except _BAD_ENTRY as error:
         raise MdmemError(f"{source} is not a zip that can be read", why=str(error)) from error
 
 

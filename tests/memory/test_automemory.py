@@ -87,7 +87,6 @@ def test_the_older_state_of_one_side_never_overwrites(project: Path, store: Stor
 
 
 def test_both_changed_is_merged(project: Path, store: Store, claude: Path) -> None:
-    pytest.importorskip("mdmem.repo.merge")
     lines = "\n".join(f"line {n}" for n in range(9))
     put(claude, "db.md", NOTE.format("db", lines))
     sync_memories(store, project)

@@ -176,6 +176,28 @@ def test_what_is_no_zip(store: Store, tmp_path: Path) -> None:
         import_any(store, path)
 
 
+def _entry(data: bytearray, name: bytes, local: int, central: int, value: int) -> None:
+    """Set a field of two bytes of an entry in both of its headers, at these offsets from their beginning."""
+    for at, offset in ((data.index(name) - 30, local), (data.rindex(name) - 46, central)):
+        data[at + offset : at + offset + 2] = value.to_bytes(2, "little")
+
+
+def test_an_entry_that_cannot_be_unpacked_stops_no_other(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w") as made:
+        for name in ("first", "strange", "locked", "damaged", "last"):
+            made.writestr(f"{name}.md", f"---\ntype: fact\ntitle: {name}\n---\nThe word of {name} is {name * 3}.\n")
+    data = bytearray(path.read_bytes())
+    _entry(data, b"strange.md", 8, 10, 99)  # a way of packing that Python does not know
+    _entry(data, b"locked.md", 6, 8, 1)  # needs a password
+    data[data.index(b"damageddamaged")] ^= 1
+    path.write_bytes(data)
+    done = import_any(store, path)
+    assert done.created == 2 and sorted(item["path"] for item in done.failed) == ["damaged.md", "locked.md", "strange.md"]
+    assert all(all(item.values()) for item in done.failed)
+    assert len([name for name in files(store) if "first" in name or "last" in name]) == 2
+
+
 KEYS = "format path text content metadata entities relations observations name type tags _source memories importance"
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text(),
