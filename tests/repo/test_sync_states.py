@@ -281,10 +281,19 @@ def test_g31_no_identity_anywhere(world: World, own_home: Path) -> None:
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
 def test_a_read_only_disk_is_refused(world: World) -> None:
     one, _ = both_ahead(world)
-    for folder in (one.top / ".git" / "objects", one.top / ".git" / "refs"):
-        folder.chmod(0o500)
-    result = one.sync()
+    # Each folder: those of packs and branches are written to without their parents.
+    folders = [one.top / ".git", *(path for path in (one.top / ".git").rglob("*") if path.is_dir())]
+    before = one.sh("rev-parse", "HEAD")
+    try:
+        for folder in folders:
+            folder.chmod(0o500)
+        result = one.sync()
+    finally:
+        for folder in folders:
+            folder.chmod(0o700)
     assert result.state in ("refused", "offline")
+    assert one.sh("rev-parse", "HEAD") == before
+    assert one.sync().state == "merged"
 
 
 def test_the_valve_stops_a_mass_deletion_here_and_there(world: World) -> None:
