@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,10 +15,11 @@ from hypothesis import settings
 from mdmem.clock import FixedClock
 from mdmem.store import Store
 from tests import injected
+from tests.examples import SEARCH
 
 # The same examples on every run, and none given up for slowness: a red test is then a change, not a draw.
 settings.register_profile("same", derandomize=True, deadline=None, print_blob=True)
-settings.register_profile("search", deadline=None, max_examples=1000)
+settings.register_profile("search", deadline=None, max_examples=SEARCH)
 settings.load_profile(os.environ.get("MDMEM_TEST_PROFILE", "same"))
 
 NOW = datetime(2026, 11, 30, 9, 0, tzinfo=timezone.utc)
@@ -88,6 +90,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             for item in items:
                 if option in item.keywords:
                     item.add_marker(skip)
+
+
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Account the examples that a property test drew; those inside another test account theirs themselves."""
+    told = getattr(item, "hypothesis_statistics", "")
+    if number := sum(map(int, re.findall(r"(\d+) passing", told))):
+        injected.count(f"examples in {item.path.relative_to(Path(__file__).parent).as_posix()}", number)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -30,10 +30,12 @@ from mdmem.recall.recall import recall
 from mdmem.recall.when import closeness, periods
 from mdmem.repo.own import unsafe
 from mdmem.store import Store
+from tests.examples import examples
 from tests.hooks.host import SAMPLES, make_store, payload
+from tests.injected import count
 from tests.repo.conftest import plain_git
 
-QUICK = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
@@ -271,9 +273,10 @@ def test_h21_any_payload_is_answered_with_0_and_one_document_or_nothing(
     assert server.stdin is not None and server.stdout is not None
     log = Path(os.environ["XDG_DATA_HOME"]) / "mdmem" / "log" / "hooks.log"
 
-    @settings(max_examples=60)
+    @settings(max_examples=examples(60))
     @given(st.sampled_from(sorted(HANDLERS)), st.dictionaries(st.sampled_from(FIELDS), JSON | st.just(str(store)), max_size=4))
     def ask(event: str, odd: dict[str, Any]) -> None:
+        count("examples in faults/test_fuzz.py: hook payloads")
         given_ = {**payload(event, store), **SAMPLES[event], **odd}
         assert server.stdin is not None and server.stdout is not None
         server.stdin.write(json.dumps([event, json.dumps(given_)]).encode() + b"\n")

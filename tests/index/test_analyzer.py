@@ -12,6 +12,7 @@ from whoosh.lang import porter2
 
 from mdmem.index.analyzer import LIMIT, fold, tokens
 from mdmem.index.stem import stem as quick_stem
+from tests.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -138,7 +139,7 @@ ENDINGS = [
 
 
 @given(st.text("aeiouybcdglmnrstywx", max_size=8), st.sampled_from(ENDINGS), st.sampled_from(["", "s", "ly", "ed", "e"]))
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=examples(2000), deadline=None)
 def test_the_quick_stemmer_is_whooshs(start: str, end: str, more: str) -> None:
     assert quick_stem(start + end + more) == porter2.stem(start + end + more)
 

@@ -24,6 +24,7 @@ from mdmem.index.embed import BUNDLED, Embedder, EmbeddingUnavailable, load_embe
 from mdmem.index.embed_onnx import OnnxEmbedder
 from mdmem.index.embed_pieces import Pieces
 from mdmem.store import Store
+from tests.examples import examples
 
 TEXTS = [
     "a",
@@ -247,7 +248,7 @@ def both() -> tuple[Pieces, Any]:
 ODD = "abc XY01  \n\t\r\u2581\u3000éहﷺ①ﬁ½\u200b\u00ad🙂\U0001fbf9\u0301的我是数据库，。Ａ１￥\x00\x07\u2028<>/s_-.#"
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(text=st.one_of(st.text(st.characters(codec="utf-8"), max_size=40), st.text(st.sampled_from(ODD), max_size=40)))
 def test_both_tokenizers_give_the_same_ids(both: tuple[Pieces, Any], text: str) -> None:
     ids = both[0].encode("query: " + text)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mdmem.install.json_text import BadJson, JsonText, load, parse
+from tests.examples import examples
 
 SCALARS = st.none() | st.booleans() | st.integers(-999, 999) | st.text(max_size=6)
 VALUES = st.recursive(
@@ -19,7 +20,7 @@ OBJECTS = st.dictionaries(st.text(max_size=4), VALUES, max_size=4)
 FORMS = st.sampled_from([{"indent": 2}, {"indent": 4}, {"indent": "\t"}, {"separators": (",", ":")}, {}])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(OBJECTS, FORMS, st.booleans(), VALUES)
 def test_put_then_remove_leaves_the_same_text(data: dict[str, Any], form: dict[str, Any], crlf: bool, value: Any) -> None:
     text = json.dumps(data, ensure_ascii=False, **form)
@@ -37,7 +38,7 @@ def test_put_then_remove_leaves_the_same_text(data: dict[str, Any], form: dict[s
     assert edit.text == text
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(OBJECTS.filter(bool), FORMS, st.data())
 def test_removing_any_member_keeps_the_others(data: dict[str, Any], form: dict[str, Any], draw: st.DataObject) -> None:
     key = draw.draw(st.sampled_from(sorted(data)))

@@ -18,6 +18,8 @@ from mdmem.mcp.protocol import INTERNAL, answer_line
 from mdmem.mcp.server import Memory, service_of
 from mdmem.mcp.tools import TOOLS
 from mdmem.store import Store
+from tests.examples import examples
+from tests.injected import count
 from tests.mcp.test_mcp import ROOT, Client
 
 CANARY = "canary-7f3a outside of the store"
@@ -119,7 +121,7 @@ def test_no_call_crashes_or_leaves_the_store(memory: tuple[Store, Memory]) -> No
     before, settings_before = outside(store), (store.root / ".mdmem.toml").read_bytes()
     git_before = (store.root / ".git/config").read_bytes()
 
-    @settings(max_examples=150, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(150), suppress_health_check=list(HealthCheck))
     @given(calls(), ANY)
     @example(("memory_get", {"note": "memories/link.md"}), 1)
     @example(("memory_update", {"note": "memories/link.md", "text": "x"}), 1)
@@ -130,6 +132,7 @@ def test_no_call_crashes_or_leaves_the_store(memory: tuple[Store, Memory]) -> No
     @example(("memory_query", {"sql": "ATTACH '/etc/passwd' AS x"}), 1)
     @example(("memory_get", {"note": "Deploy day", "at": "--output=x"}), 1)
     def run(call: tuple[str, dict[str, Any]], identity: Any) -> None:
+        count("examples in mcp/test_fuzz.py")
         name, arguments = call
         params = {"name": name, "arguments": arguments}
         line = json.dumps({"jsonrpc": "2.0", "id": identity, "method": "tools/call", "params": params}).encode()
@@ -163,13 +166,14 @@ def test_any_message_gets_an_answer_that_is_one(memory: tuple[Store, Memory]) ->
     message = st.fixed_dictionaries({}, optional={"jsonrpc": ANY, "id": ANY, "method": methods | WORDS | ANY, "params": ANY})
     version = "io.modelcontextprotocol/protocolVersion"
 
-    @settings(max_examples=200, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(200), suppress_health_check=list(HealthCheck))
     @given(message | ANY | st.lists(message, max_size=4))
     @example({"id": 1, "method": "tools/list", "params": {"_meta": {version: ["x"]}}})
     @example({"id": 1, "method": "prompts/get", "params": {"name": "handoff", "arguments": {"hours": "²"}}})
     @example({"id": 1, "method": "prompts/get", "params": {"name": "handoff", "arguments": {"hours": "9" * 5000}}})
     @example({"id": 1, "method": "resources/list", "params": {"cursor": "²"}})
     def run(sent: Any) -> None:
+        count("examples in mcp/test_fuzz.py")
         answer = answer_line(service, json.dumps(sent).encode())
         for one in answer if isinstance(answer, list) else [answer]:
             assert one is None or (one["jsonrpc"] == "2.0" and ("error" in one) != ("result" in one))
@@ -181,7 +185,7 @@ def test_any_message_gets_an_answer_that_is_one(memory: tuple[Store, Memory]) ->
 def test_bytes_and_lengths_that_are_no_message(memory: tuple[Store, Memory]) -> None:
     service = service_of(memory[1])
 
-    @settings(max_examples=200)
+    @settings(max_examples=examples(200))
     @given(st.binary(max_size=200))
     @example(b'{"id":1,"method":"ping","params":{"x":' + b"9" * 5000 + b"}}")
     @example(b'{"id":1e999,"method":"ping"}')
@@ -189,6 +193,7 @@ def test_bytes_and_lengths_that_are_no_message(memory: tuple[Store, Memory]) -> 
     @example(b'{"id":"\\ud800","method":"ping"}')
     @example(b"\x00" * 50)
     def run(line: bytes) -> None:
+        count("examples in mcp/test_fuzz.py")
         answer = answer_line(service, line)
         assert answer is None or json.dumps(answer)
 

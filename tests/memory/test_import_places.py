@@ -18,6 +18,7 @@ from mdmem.memory.import_records import import_any
 from mdmem.memory.placing import Imported
 from mdmem.notes.schema import validate
 from mdmem.store import Store
+from tests.examples import examples
 
 TEXTS = [
     "Plain text.\n",
@@ -42,7 +43,7 @@ def counted(done: Imported) -> Any:
     return done.created, done.unchanged, done.redacted, done.failed, done.left_out
 
 
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(TEXTS)), max_size=6), st.sampled_from(FORMS))
 @example([("a.md", TEXTS[2]), ("b.md", TEXTS[3])], "folder")
 @example([("a.md", TEXTS[5]), ("b.md", TEXTS[6])], "folder")
@@ -216,7 +217,7 @@ VALUES = st.recursive(st.none() | st.integers() | st.text(max_size=5), lambda in
 FIELDS = "message_id from_agent to_agent subject body task_id title status session_id action summary entity_id entity_type"
 
 
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25), suppress_health_check=list(HealthCheck))
 @given(st.lists(st.dictionaries(st.sampled_from(FIELDS.split()), VALUES, min_size=2), min_size=1, max_size=4))
 def test_f35_any_record_is_taken_or_named(make_store: Callable[..., Store], tmp_path: Path, records: list[Any]) -> None:
     number = next(COUNTS)

@@ -6,7 +6,7 @@ import pytest
 
 from mdmem.errors import BadNote
 from mdmem.notes import schema
-from mdmem.notes.frontmatter import parse, reform
+from mdmem.notes.frontmatter import edit, parse, reform, render
 from mdmem.notes.markdown import first_heading, inline_tags
 from mdmem.notes.note import UNREADABLE, Note, load
 
@@ -221,3 +221,18 @@ def test_a_scope_that_cannot_be_read_is_not_taken_for_shared(text: str, scope: s
 
 def test_a_link_on_the_line_below_its_key_is_a_link() -> None:
     assert note("rel:\n  [[A]]\nrelates_to:\n  - [[B]]").words("rel") == ["[[A]]"]
+
+
+def test_the_fields_of_work_are_read_where_claude_code_puts_them() -> None:
+    for form in ("status: open\npriority: high\noutcome: shipped\ndue: 2026-12-01",
+                 "metadata:\n  status: open\n  priority: high\n  outcome: shipped\n  due: 2026-12-01"):  # fmt: skip
+        task = note(form, path="tasks/a.md")
+        assert (task.status, task.priority, task.outcome, task.due) == ("open", "high", "shipped", "2026-12-01")
+
+
+@pytest.mark.parametrize("value", ["a\x00b", ["x", "\x1b[31m"], {"key\x07": "x"}, {"key": ["\ud800"]}])
+def test_a_value_with_a_character_that_no_file_may_hold_is_refused_by_its_number(value: object) -> None:
+    for write in (lambda: render({"note": value}, "text"), lambda: edit(b"---\ntitle: x\n---\n", {"note": value})):
+        with pytest.raises(BadNote, match="cannot be a field") as caught:
+            write()
+        assert caught.value.code == "control_character" and "U+" in str(caught.value.why)

@@ -17,9 +17,11 @@ from mdmem.notes.note import load
 from mdmem.notes.schema import SET_FIELDS, validate
 from mdmem.notes.simple import read_simple
 from mdmem.notes.values import BadBlock
+from tests.examples import examples
 from tests.notes.blocks import BLOCKS, FIELDS, KEYS, SCALARS, TEXT, TRICKY, VALUES, files
 
-SLOW = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+SLOW_TO_DRAW = [HealthCheck.too_slow, HealthCheck.filter_too_much]
+SLOW = settings(deadline=None, max_examples=examples(60), suppress_health_check=SLOW_TO_DRAW)
 
 
 @SLOW
@@ -57,7 +59,7 @@ def by_yaml(text: str) -> dict[str, Any] | None:
     return read
 
 
-@settings(SLOW, max_examples=200)
+@settings(SLOW, max_examples=examples(200))
 @given(BLOCKS)
 def test_the_quick_reader_agrees_with_yaml(text: str) -> None:
     quick = read_simple(text)
@@ -82,7 +84,7 @@ def line_counts(data: bytes) -> list[bytes]:
     return data.splitlines(keepends=True)
 
 
-@settings(SLOW, max_examples=120)
+@settings(SLOW, max_examples=examples(120))
 @given(files(), KEYS, VALUES)
 def test_one_edit_reads_back_exactly_and_touches_nothing_else(data: bytes, key: str, value: Any) -> None:
     before = parse(data)
@@ -165,7 +167,7 @@ def test_another_body_reads_back(data: bytes, body: str) -> None:
     assert result.startswith(data[: fences.split(data).close_at])
 
 
-@settings(SLOW, max_examples=120)
+@settings(SLOW, max_examples=examples(120))
 @given(FIELDS, st.one_of(TEXT, st.sampled_from(["", "x", "\n\nx", "---\na: b\n---\n", "<<<<<<< x"])))
 def test_render_then_parse(fields: dict[str, Any], body: str) -> None:
     data = render(fields, body)
@@ -183,7 +185,7 @@ def test_render_then_parse(fields: dict[str, Any], body: str) -> None:
     assert edit(data, fields if not set(fields) & SET_FIELDS else {}) == data
 
 
-@settings(SLOW, max_examples=120)
+@settings(SLOW, max_examples=examples(120))
 @given(FIELDS)
 def test_other_readers_see_the_same_texts(fields: dict[str, Any]) -> None:
     """What mdmem writes is not changed by a YAML 1.1 reader, but for dates and steady numbers and truth values."""

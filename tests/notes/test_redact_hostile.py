@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mdmem.notes.redact import redact, scan, spans
+from tests.examples import examples
 from tests.notes import redact_probes, redact_probes_more
 from tests.notes.redact_probes import fill
 
@@ -59,7 +60,7 @@ FRAGMENTS = (
 PIECES = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=8), max_size=12).map("".join)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(PIECES)
 def test_redacting_twice_changes_nothing_more(text: str) -> None:
     once = redact(text)
@@ -68,7 +69,7 @@ def test_redacting_twice_changes_nothing_more(text: str) -> None:
     assert (once.text == text) == (once.findings == [])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.text(), PIECES)
 def test_findings_lie_inside_the_text_in_order(one: str, two: str) -> None:
     text = one + two
@@ -80,7 +81,7 @@ def test_findings_lie_inside_the_text_in_order(one: str, two: str) -> None:
     assert len(scan(text)) <= len(redact(text).findings)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.sampled_from(CAUGHT),
     st.sampled_from(["", "x ", "\n\n", "- ", "> ", "中文 ", "    "]),

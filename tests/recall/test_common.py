@@ -160,3 +160,22 @@ def test_the_shipped_means_are_those_of_the_background(tmp_path: Path) -> None:
     for script in (False, True):
         assert np.abs(shipped.questions[script] - made.questions[script]).max() < 2e-3
         assert np.abs(shipped.passages[script] - made.passages[script]).max() < 2e-3
+
+
+def test_without_a_model_there_is_nothing_in_common(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert common.common_of(store) is not None
+    monkeypatch.setattr(store.index.dense, "embedder", lambda: None)
+    assert common.common_of(store) is None
+
+
+def test_a_window_that_went_while_the_question_was_asked_is_no_result(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process may fold in a change between the search by meaning and the look at the rows."""
+    from mdmem.index.index import Index
+
+    real = Index.vector_search
+
+    def search(index: Index, *args: Any, **options: Any) -> list[tuple[int, float]]:
+        return [(10_000, 0.99), *real(index, *args, **options)]
+
+    monkeypatch.setattr(Index, "vector_search", search)
+    assert first(store, "where is the violin") == "violin"

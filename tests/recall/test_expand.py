@@ -96,3 +96,9 @@ def test_a_broken_file_adds_nothing(home: Path) -> None:
     (home / "synonyms.txt").unlink()
     (home / "synonyms.txt").mkdir()
     assert "defect" in added("bug")
+
+
+def test_a_member_without_any_word_is_left_out(home: Path) -> None:
+    (home / "synonyms.txt").write_text("rollout, !!, , shipment\n", "utf-8")
+    group = next(group for group in groups("the rollout") if "shipment" in {member.text for member in group})
+    assert [member.text for member in group] == ["rollout", "shipment"]

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from mdmem.notes.frontmatter import parse
 from mdmem.repo import merge as merge_module
 from mdmem.repo.merge import find_conflicts, merge, read_markers, settle
+from tests.examples import examples
 from tests.repo.notes_strategy import lines, notes, versions
 
 MANY = int(os.environ.get("MDMEM_TEST_MERGES", "50"))
-TRIES = settings(max_examples=MANY, deadline=None, suppress_health_check=list(HealthCheck))
+TRIES = settings(max_examples=examples(MANY), deadline=None, suppress_health_check=list(HealthCheck))
 Triple = tuple[bytes | None, bytes, bytes]
 SIGNS = (
     *(b"---\n", b"<<<<<<< a\n", b"=======\n", b"|||||||\n", b">>>>>>> b\n", b"\xef\xbb\xbf", b"\r\n", b"\0", b"\xff\xfe"),

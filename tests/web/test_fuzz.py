@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from mdmem.store import Store
 from mdmem.web.answers import KEEPS, READS
+from tests.examples import examples
+from tests.injected import count
 
 from .conftest import Site, clash, furnish
 
@@ -32,7 +34,7 @@ ANY = st.recursive(
     max_leaves=5,
 )
 KEEP = st.sampled_from(KEEPS) | WORDS
-SETTINGS = settings(max_examples=120, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(max_examples=examples(120), suppress_health_check=list(HealthCheck))
 
 
 def outside(store: Store) -> dict[str, bytes]:
@@ -75,6 +77,7 @@ def test_questions(site: Site) -> None:
     @example("timeline", [("note", "../canary.md")])
     @example("graph", [("around", "/etc/passwd"), ("depth", "²")])
     def run(name: str, parameters: list[tuple[str, str]]) -> None:
+        count("examples in web/test_fuzz.py")
         words = "&".join(f"{key}={quote(value)}" for key, value in parameters)
         status, data, _ = site.ask(f"/api/{name}?{words}")
         fine(site, status, data, {200, 400, 404, 409})
@@ -95,6 +98,7 @@ def test_the_answer_that_writes(site: Site) -> None:
     @example({"note": "memories/folder/canary.md", "keep": "deleted"})
     @example({"note": "../canary.md", "keep": "deleted"})
     def run(asked: Any) -> None:
+        count("examples in web/test_fuzz.py")
         status, data, _ = site.ask("/api/resolve", "POST", json.dumps(asked).encode())
         fine(site, status, data, {200, 400, 404, 409})
 
@@ -113,6 +117,7 @@ def test_heads_that_are_not_ours(site: Site) -> None:
     @SETTINGS
     @given(st.sampled_from(sorted(good)), strange, st.booleans())
     def run(name: str, value: str, writes: bool) -> None:
+        count("examples in web/test_fuzz.py")
         headers = {**good, name: value}
         if writes:
             path = next((site.store.root / "memories").glob("deploy-day-*")).name
