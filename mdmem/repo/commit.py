@@ -29,6 +29,7 @@ __all__ = ["Committed", "Pending", "commit_lock", "commit_paths", "pending", "re
 Sleep = Callable[[float], None]
 T = TypeVar("T")
 FALLBACK = ("mdmem", "mdmem@localhost")
+_TRIES = 5  # times that what another program's index undid is staged again
 _MANY = 100  # from here on blobs go into a pack
 _PATHS_ON_A_LINE = 200  # more than these are asked for without naming them: the command line has a limit
 
@@ -146,7 +147,40 @@ class Attempt:
     when: datetime | None
 
     def run(self, paths: Sequence[str]) -> Committed:
-        """Return what was committed. Raises GitFailed."""
+        """Return what was committed. Raises GitFailed.
+
+        `git commit` of somebody else reads the index before it locks it and then writes what it read: what was staged in
+        between is gone, and our commit may lack it. So the index is looked at afterwards, and what it lost goes in again.
+        """
+        result = self._once(paths)
+        out = {*result.failed, *result.ignored}
+        left = self._lost([path for path in paths if path not in out])
+        for _ in range(_TRIES):
+            if not left:
+                return result
+            again = self._once(list(left))
+            result = replace(result, rev=again.rev or result.rev, failed=result.failed + again.failed)
+            left = self._lost([path for path in left if path not in again.failed])
+            if again.rev is None and all(left.values()):
+                return result  # git itself takes what is on disk for what is committed
+        reason = "; ".join(filter(None, (result.reason, "another git program keeps writing an older index")))
+        return replace(result, reason=reason, failed=(*result.failed, *left))
+
+    def _lost(self, paths: Sequence[str]) -> dict[str, bool]:
+        """Return {path: whether the index has it} of those whose entry in the index is not what is on disk."""
+        if not paths:
+            return {}
+        named = ("--", *paths) if len(paths) <= _PATHS_ON_A_LINE else ()
+        tags: dict[str, str] = {}
+        for line in self.git.run("ls-files", "-z", "-t", "--cached", "--modified", "--deleted", *named, read=True).fields():
+            tags[line[2:]] = tags.get(line[2:], "") + line[0]  # H is there, C changed, R removed from disk
+        return {
+            path: path in tags
+            for path in paths
+            if set("CR") & set(tags.get(path, "")) or (path not in tags and os.path.lexists(self.git.top / path))
+        }
+
+    def _once(self, paths: Sequence[str]) -> Committed:
         ignored = ignored_paths(self.git, paths)
         kept = [path for path in paths if path not in ignored]
         bad = self._stage(kept)

@@ -8,6 +8,7 @@ import sys
 import time
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -329,10 +330,50 @@ def test_g1_a_user_who_commits_at_the_same_time_loses_nothing(repo: Path, sh: Sh
         done = subprocess.run(["git", "-C", str(repo), "commit", "-qm", "u"], capture_output=True, check=False)
         made += added.returncode == 0 and done.returncode == 0
     assert process.wait(timeout=60) == 0, process.stderr and process.stderr.read()
+    # What the user's last commits took out again, with an index read before ours was written, the next sync commits.
+    commit(repo, *[found.path for found in pending(Git(repo))])
     files = head_files(repo, sh)
     assert {f"w-{i}.md" for i in range(15)} <= set(files)
     sh(repo, "fsck", "--strict")
     assert made > 0
+
+
+class Overwritten(Git):
+    """A git whose index another program, which had read it before, writes back after one of our commands."""
+
+    def __init__(self, top: Path, after: str, times: int = 1) -> None:
+        super().__init__(top)
+        self.after, self.times, self.old = after, times, (top / ".git" / "index").read_bytes()
+
+    def run(self, *args: str, **options: Any) -> Any:
+        done = super().run(*args, **options)
+        if self.after in args and self.times:
+            self.times -= 1
+            (self.top / ".git" / "index").write_bytes(self.old)
+        return done
+
+
+@pytest.mark.parametrize("after", ["update-index", "fast-import"])
+def test_g1_an_older_index_that_another_git_writes_back_loses_no_note(repo: Path, sh: Sh, after: str) -> None:
+    sh(repo, "rm", "-q", "--cached", "a.md")
+    sh(repo, "commit", "-qm", "out")
+    (repo / "b.md").write_text("old\n")
+    assert commit(repo, "b.md").done
+    git = Overwritten(repo, after)
+    (repo / "new.md").write_text("n\n")
+    (repo / "b.md").write_text("changed\n")
+    done = commit_paths(git, ["new.md", "b.md"], "x", {}, patience=0.3, sleep=no_sleep)
+    assert git.times == 0 and done.done and done.rev == sh(repo, "rev-parse", "HEAD").strip()
+    assert head_files(repo, sh) == ["b.md", "new.md"] and sh(repo, "show", "HEAD:b.md") == "changed\n"
+    assert sh(repo, "status", "--porcelain") == "?? a.md\n" and not remembered(Git(repo))
+
+
+def test_g1_an_index_that_is_written_back_again_and_again_is_said_and_waits(repo: Path, sh: Sh) -> None:
+    git = Overwritten(repo, "update-index", times=100)
+    (repo / "new.md").write_text("n\n")
+    done = commit_paths(git, ["new.md"], "x", {}, patience=0.3, sleep=no_sleep)
+    assert not done.done and "older index" in done.reason and done.failed == ("new.md",)
+    assert commit(repo).done and "new.md" in head_files(repo, sh)
 
 
 def test_paths_that_cannot_be_committed_are_named_and_hold_back_no_other(repo: Path, sh: Sh) -> None:
