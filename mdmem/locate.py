@@ -205,6 +205,9 @@ def write_private(path: Path, data: bytes) -> None:
 
 # --- finding -------------------------------------------------------------------------------------
 
+# Folders of the user's own are called by it.
+_ID = re.compile(r"[A-Za-z0-9_-][\w.-]{0,99}", re.A)
+
 
 def _owned_by_other(path: Path) -> str:
     """Return why a settings file found on the way up is not to be used, '' when it is fine."""
@@ -237,8 +240,16 @@ def at(root: Path) -> Location:
     prefix = "" if root == place.top else root.relative_to(place.top).as_posix()
     mode = "embedded" if prefix or table.get("mode") == "embedded" else "dedicated"
     store_id = str(table.get("id", ""))
+    if store_id and not _ID.fullmatch(store_id):
+        notices.append(f"the store's id in {settings} is no name and is not used: {store_id[:40]!r}")
+        store_id = ""
     remote = remote_url(place.common_dir)
-    return Location(root, place, prefix, mode, store_id, remote, is_trusted(store_id, remote, place.top), notices)
+    found = Location(root, place, prefix, mode, store_id, remote, is_trusted(store_id, remote, place.top), notices)
+    for folder in dict.fromkeys((place.git_dir / "mdmem", place.common_dir / "mdmem", found.state_dir, found.common_state_dir)):
+        if os.path.islink(folder):
+            why = "what is written there would land elsewhere"
+            raise Refused(f"{folder} is a symbolic link", why, "remove it: it is made anew", code="foreign_store")
+    return found
 
 
 def _upwards(start: Path) -> Path | None:

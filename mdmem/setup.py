@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mdmem.config import read_toml
-from mdmem.errors import MdmemError
+from mdmem.errors import MdmemError, Refused
 from mdmem.locate import OWNED, SETTINGS, GitPlace, Location, at, find_git, not_bare, remote_url, trust
 from mdmem.store import untrusted
 
@@ -187,6 +187,16 @@ def _driver(location: Location, made: Made) -> None:
         install_driver(Git(location.git.top), attribute_lines(location.mode))
     except MdmemError as error:
         made.notices.append(f"the merge driver is not installed: {error}")
+
+
+def without_links(location: Location) -> None:
+    """Raise Refused where a link stands among the state of a store: whoever packed it may have aimed it at the user's files."""
+    for top in dict.fromkeys((location.git.git_dir / "mdmem", location.git.common_dir / "mdmem")):
+        for folder, folders, files in os.walk(top):
+            for name in (*folders, *files):
+                if os.path.islink(path := os.path.join(folder, name)):
+                    why = "what is written there would land elsewhere"
+                    raise Refused(f"{path} is a symbolic link", why, "remove it: it is made anew", code="foreign_store")
 
 
 def ensure_identity(location: Location) -> str:

@@ -127,8 +127,10 @@ class Store:
     @cached_property
     def git(self) -> Git:
         """The hardened git runner at the top of the work tree."""
+        from mdmem.repo import filters
         from mdmem.repo.git import Git
 
+        filters.distrust(self.location.git.top, not self.trusted)
         return Git(self.location.git.top)
 
     @cached_property

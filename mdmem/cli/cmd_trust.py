@@ -19,10 +19,11 @@ def command(ctx: click.Context, as_json: bool) -> None:
     to put them before an agent and to push. The choice is kept on your side, by the store's id and remote.
     """
     from mdmem.locate import trust
-    from mdmem.setup import ensure_identity
+    from mdmem.setup import ensure_identity, without_links
 
     store = open_store(ctx)
     already = store.trusted
+    without_links(store.location)
     store_id = ensure_identity(store.location)
     trust(store_id, store.location.remote, store.location.git.top)
     data = {"store": str(store.root), "id": store_id, "remote": store.location.remote, "trusted": True, "already": already}

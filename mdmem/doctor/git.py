@@ -53,7 +53,7 @@ def driver(look: Look) -> Iterator[Finding]:
     from mdmem.setup import attribute_lines
 
     store = look.store
-    found = driver_status(store.git, store.to_git("memories/x.md"))
+    found = driver_status(store.git, store.to_git("memories/x.md"), store.trusted)
 
     def mend() -> str:
         install_driver(store.git, attribute_lines(store.mode))
@@ -67,6 +67,9 @@ def driver(look: Look) -> Iterator[Finding]:
     elif not found.covered:
         text = "no attribute gives notes to the merge driver"
         yield Finding("merge-driver", WARNING, text, "mdmem doctor --fix", mend if store.trusted else None)
+    elif not found.current and not store.trusted:
+        text = "the merge driver that this clone's configuration names is not ours, and was not tried"
+        yield Finding("merge-driver", WARNING, text, "mdmem trust, then mdmem doctor --fix")
     else:
         text = "the merge driver points to another installation" if found.works else "the merge driver does not work"
         yield Finding("merge-driver", WARNING if found.works else ERROR, text, "mdmem doctor --fix", mend)

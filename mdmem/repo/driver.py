@@ -171,8 +171,8 @@ def install_driver(git: Runner, lines: Sequence[str] = ("*.md -text merge=mdmem"
     return driver_install.install_driver(git, lines)
 
 
-def driver_status(git: Runner, note: str = "memories/x.md") -> DriverStatus:
+def driver_status(git: Runner, note: str = "memories/x.md", trusted: bool = True) -> DriverStatus:
     """Return whether git will call the driver, and whether it works; see driver_install."""
     from mdmem.repo import driver_install
 
-    return driver_install.driver_status(git, note)
+    return driver_install.driver_status(git, note, trusted)

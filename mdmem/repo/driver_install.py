@@ -139,16 +139,17 @@ def _replace(path: Path, data: bytes) -> None:
         raise
 
 
-def driver_status(git: Runner, note: str = "memories/x.md") -> DriverStatus:
+def driver_status(git: Runner, note: str = "memories/x.md", trusted: bool = True) -> DriverStatus:
     """Return whether git will call the driver for a note of that path, and whether the configured command works.
 
-    The command is run once, in an empty folder, on three known texts.
+    The command is run once, in an empty folder, on three known texts; of a clone that is not `trusted` only our own is run.
     """
     command = _setting(git, "driver")
     done = git.run("check-attr", "-z", "merge", "--", note, check=False)
     fields = done.out.split(b"\0")
     covered = done.code == 0 and len(fields) > 2 and fields[2] == b"mdmem"
-    return DriverStatus(command, command == driver_command(), covered, bool(command) and try_driver(command))
+    current = command == driver_command()
+    return DriverStatus(command, current, covered, bool(command) and (trusted or current) and try_driver(command))
 
 
 def try_driver(command: str, timeout: float = 20.0) -> bool:

@@ -2,7 +2,7 @@
 
 The user wrote them for repositories of the user's choice: one that was pulled must not choose a program, also not one of
 the user's own (git-lfs then asks a server that the repository names). What the clone's own configuration defines was set up
-for this clone and is used.
+for this clone and is used, unless the clone itself came from elsewhere (an unpacked archive) and the user has not trusted it.
 """
 
 from __future__ import annotations
@@ -15,24 +15,34 @@ from pathlib import Path
 # Commands that may run a filter: they read the work tree as it would be committed, or write it.
 RUNNING = frozenset(("add", "checkout", "clone", "diff", "ls-files", "merge", "read-tree", "stash", "status", "update-index"))
 _OWN = (b"local", b"worktree")
+# What filters are switched off with, by way of the environment: a name may hold an equals sign, which `-c` cannot say.
+OFF = {"MDMEM_NO_FILTER": "", "MDMEM_NOT_REQUIRED": "false"}
+_foreign: set[Path] = set()
+
+
+def distrust(top: Path, foreign: bool) -> None:
+    """Note whether the work tree at `top` is one whose own configuration names no program for us."""
+    (_foreign.add if foreign else _foreign.discard)(top)
 
 
 def flags(top: Path, args: Sequence[str]) -> tuple[str, ...]:
-    """Return the options that switch the user's general filters off for a call of git; () for one that runs none."""
+    """Return the options that switch off, for a call of git, the filters that it must not run; () for one that runs none."""
     if not any(word in RUNNING for word in args[:8]):
         return ()
     out: list[str] = []
     for name in general(top):
-        for key, value in (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")):
-            out += ["-c", f"filter.{name}.{key}={value}"]
+        for key in ("clean", "smudge", "process"):
+            out.append(f"--config-env=filter.{name}.{key}=MDMEM_NO_FILTER")
+        out.append(f"--config-env=filter.{name}.required=MDMEM_NOT_REQUIRED")
     return tuple(out)
 
 
 def general(top: Path) -> frozenset[str]:
-    """Return the names of the filters that are defined for the user or the machine and not for the clone at `top`."""
+    """Return the names of the filters that are defined for the user or the machine and not for the clone at `top`; of one that
+    is not trusted, all."""
     # What decides which files git reads: a process that changes it (a test, say) asks again.
     seen = tuple(os.environ.get(name, "") for name in ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"))
-    return _general(top, seen, *_stamps(top, seen))
+    return _general(top, seen, top in _foreign, *_stamps(top, seen))
 
 
 def _stamps(top: Path, seen: tuple[str, ...]) -> tuple[int, ...]:
@@ -49,7 +59,7 @@ def _stamps(top: Path, seen: tuple[str, ...]) -> tuple[int, ...]:
 
 
 @cache
-def _general(top: Path, *_: object) -> frozenset[str]:
+def _general(top: Path, seen: tuple[str, ...], foreign: bool, *_: object) -> frozenset[str]:
     from mdmem.repo.git import run_git
 
     args = ("config", "--null", "--show-scope", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process)$")
@@ -58,8 +68,7 @@ def _general(top: Path, *_: object) -> frozenset[str]:
     own: set[str] = set()
     for scope, key in zip(parts[::2], parts[1::2]):
         (own if scope in _OWN else elsewhere).add(os.fsdecode(key).split(".", 1)[1].rpartition(".")[0])
-    # A name with an equals sign cannot be said on the command line; git asks for it by the environment only.
-    return frozenset(name for name in elsewhere - own if "=" not in name)
+    return frozenset(elsewhere | own if foreign else elsewhere - own)
 
 
 def chosen(top: Path, paths: Sequence[str]) -> dict[str, str]:

@@ -137,6 +137,7 @@ def git_environment(top: Path, extra: Mapping[str, str] | None = None, read: boo
     drop = ("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_", "GIT_TRACE")
     env = {k: v for k, v in os.environ.items() if k not in _DROPPED and not k.startswith(drop)}
     env.update(_FIXED)
+    env.update(filters.OFF)
     # A folder that stops being a repository must not make git act on the one above it.
     env["GIT_CEILING_DIRECTORIES"] = str(top.parent)
     if read:

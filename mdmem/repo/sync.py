@@ -17,7 +17,7 @@ from mdmem.locks import FileLock
 from mdmem.repo import exchange
 from mdmem.repo.commit import commit_lock
 from mdmem.repo.gate import GateFailed, Scan, unpushed_findings
-from mdmem.repo.git import REFETCH, Git, GitFailed
+from mdmem.repo.git import Git, GitFailed
 from mdmem.repo.lease import observe, seen_file
 from mdmem.repo.ledger import lost_in, note_count, too_many
 from mdmem.repo.place import finish, in_the_way, journal_path, place
@@ -26,7 +26,7 @@ from mdmem.repo.state import LOCKED, GitState
 from mdmem.repo.sync_local import Local, closed, commit_local
 from mdmem.repo.sync_merge import join
 from mdmem.repo.sync_types import Refusal, SyncOptions, SyncResult
-from mdmem.repo.tree import Contents, similar
+from mdmem.repo.tree import Contents, ObjectMissing, similar
 from mdmem.repo.tree_merge import merge_bases
 
 __all__ = ["Refusal", "SyncOptions", "SyncResult", "check_state", "sync"]
@@ -104,11 +104,10 @@ class _Run:
             self._refused(refusal)
         except GateFailed as error:
             self._stopped(str(error), error.hint)
+        except ObjectMissing as error:
+            self._refused(Refusal(error.message, why=error.why, hint=error.hint))
         except GitFailed as error:
             self._refused(Refusal(_named(error), why=error.why or error.message, hint=error.hint or "git status"))
-        except KeyError as error:
-            why = f"the object {error.args[0]!r} is missing"
-            self._refused(Refusal("a damaged or partial repository", why=why, hint=REFETCH))
         except OSError as error:
             self._refused(Refusal("the disk refused a write", why=error.strerror or str(error), hint="free space, then again"))
         return self.result

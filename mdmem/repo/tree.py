@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from mdmem.repo.git import BlobReader, Git
+from mdmem.repo.git import REFETCH, BlobReader, Git, GitFailed
 
 REGULAR = ("100644", "100755")
 
@@ -71,6 +71,12 @@ def tree(git: Git, rev: str) -> dict[str, Item]:
     return found
 
 
+class ObjectMissing(GitFailed):
+    """The bytes of an entry are not in this clone."""
+
+    code = "object_missing"
+
+
 class Contents:
     """The bytes of entries and the differences of trees, each asked for once. Use as a context manager."""
 
@@ -101,11 +107,13 @@ class Contents:
                 self._kept[oid] = data
 
     def of(self, item: Item) -> bytes:
-        """Return an entry's bytes; raises KeyError for an object that is not there (a damaged or partial repository)."""
+        """Return an entry's bytes; raises ObjectMissing for one that is not there (a damaged or partial repository)."""
         if item.data is not None:
             return item.data
         if item.oid not in self._kept:
             self.fetch([item])
+        if item.oid not in self._kept:
+            raise ObjectMissing("a damaged or partial repository", why=f"the object {item.oid} is missing", hint=REFETCH)
         return self._kept[item.oid]
 
 

@@ -93,7 +93,7 @@ def merge_trees(
     deleter: Deleter = lambda path, side: ("", "", ""),
     merge_code: bool = True,
 ) -> TreeMerge:
-    """Return how the tree of commit `one` becomes the merge of `one` and `two`. Raises GitFailed, KeyError.
+    """Return how the tree of commit `one` becomes the merge of `one` and `two`. Raises GitFailed.
 
     `deleter` tells (agent, device, date) of who deleted a path on side 0 or 1. Without `merge_code` a file that is no note
     and differs on both sides is `blocked`.
