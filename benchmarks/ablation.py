@@ -24,12 +24,15 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from mdmem.config import DEFAULTS
-from mdmem.recall import adjust, bench, rank, speakers, stages, streams
+from mdmem.recall import adjust, bench, rank, speakers, stages, streams, talks
 from mdmem.recall.bench_data import DIRECTIONS, Dataset, load_dataset
 from mdmem.recall.query import Filters, Query
 
 # A step is a setting (its name, its value when on, when off) or a weight of the ranking (its name in rank, None: as is, off).
-SETTINGS = ("common", "languages", "speakers", "graph", "standing", "diversity", "length", "mmr", "routing", "synonyms")
+SETTINGS = (
+    *("common", "languages", "speakers", "conversations", "graph", "standing", "diversity", "length", "mmr", "routing"),
+    "synonyms",
+)
 # Of these only what is gathered depends, not how it is ranked.
 GATHERED = ("common", "languages", "speakers", "graph", "synonyms")
 WEIGHTS: dict[str, dict[str, float]] = {
@@ -92,7 +95,7 @@ def weighed(changes: dict[str, float]) -> Iterator[None]:
 
 
 def _home(name: str) -> Any:
-    return rank if hasattr(rank, name) else speakers
+    return next(module for module in (rank, speakers, talks) if hasattr(module, name))
 
 
 def measure(data: Dataset, ways: list[Variant], every: int, kept: Kept) -> list[list[int]]:
@@ -120,7 +123,8 @@ def measure(data: Dataset, ways: list[Variant], every: int, kept: Kept) -> list[
                 found = [gathered[key]]
                 on = stages.switches(store.config, query)
                 window = adjust.window_days(str(DEFAULTS["recall.decay_window"])) if way.shape else None
-                usual = rank.Settings("minmax", float(DEFAULTS["recall.bm25_weight"]), window, way.shape)
+                weight, talk = float(DEFAULTS["recall.bm25_weight"]), way.settings["conversations"]
+                usual = rank.Settings("minmax", weight, window, way.shape, talk)
                 settings, _ = stages.routed(query, usual, on, found)
                 with weighed(way.weights):
                     ranked = stages.reordered(rank.rank(found, query, settings, store.clock.now()), query, on, [])

@@ -1,10 +1,12 @@
 """Whether weights of recall hold for conversations that they were not chosen on: leave one out, choose on the others.
 
-    python benchmarks/crossval.py locomo.json [--keep FILE] [--json]
+    python benchmarks/crossval.py locomo.json [--step speakers|conversations] [--keep FILE] [--json]
 
-For each conversation of a LoCoMo file the weights of questions that name a speaker are chosen on all other conversations, by
-the sum of recall@1 to @10 and MRR, and counted on that one alone. Prints for each conversation what ships, what was chosen and
-what that gives, then all together: what ships, without the step, and out of fold. `--keep` is as in ablation.py.
+For each conversation of a LoCoMo file the weights of one step, of questions that name a speaker, are chosen on all other
+conversations, by the sum of recall@1 to @10 and MRR, and counted on that one alone. Prints for each conversation what ships,
+what was chosen and what that gives, then all together: what ships, without the step, and out of fold. Then the same with each
+two conversations to choose on and the others to count on: mean and spread of what is won over the step switched off. `--keep`
+is as in ablation.py.
 """
 
 from __future__ import annotations
@@ -12,27 +14,35 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import statistics
 import sys
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from ablation import SHIPPED, Kept, Variant, measure
 
-from mdmem.recall import bench, rank, speakers
+from mdmem.recall import bench, rank, speakers, talks
 from mdmem.recall.bench_data import load_dataset
 
-# COMMON is of what is searched, the others of how it is ranked.
-GRID = {"COMMON": (0.0, speakers.COMMON), "KEPT": (rank.KEPT, 1.0), "ANSWERS": (rank.SAID, rank.ANSWERS)}
-OFF, ON = "without speakers", "as shipped"
+# COMMON is of what is searched, the others of how it is ranked. The value that is off comes first.
+GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
+    "speakers": {"COMMON": (0.0, speakers.COMMON), "KEPT": (rank.KEPT, 1.0), "ANSWERS": (rank.SAID, rank.ANSWERS)},
+    "conversations": {
+        "OTHERS": (1.0, 0.8, talks.OTHERS),
+        "FOLLOWED": (0.0, 0.05, talks.FOLLOWED, 0.15),
+        "MEANT": (0.0, talks.MEANT),
+    },
+}
+ON = "as shipped"
 
 
-def variants() -> list[Variant]:
+def variants(step: str) -> list[Variant]:
     """Return the step switched off, what ships, and each choice of its weights."""
-    out = [Variant(OFF, SHIPPED | {"speakers": False}), Variant(ON, SHIPPED)]
-    for values in product(*GRID.values()):
-        weights = dict(zip(GRID, values, strict=True))
+    out = [Variant(f"without {step}", SHIPPED | {step: False}), Variant(ON, SHIPPED)]
+    for values in product(*GRIDS[step].values()):
+        weights = dict(zip(GRIDS[step], values, strict=True))
         out.append(Variant(" ".join(f"{name}={value}" for name, value in weights.items()), SHIPPED, weights))
     return out
 
@@ -46,11 +56,12 @@ def figures(places: list[int]) -> list[float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
+    parser.add_argument("--step", choices=list(GRIDS), default="speakers")
     parser.add_argument("--every", type=int, default=1, help="only every Nth question")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="write what was measured there, and go on from there")
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
-    data, ways = load_dataset(chosen.file), variants()
+    data, ways, off = load_dataset(chosen.file), variants(chosen.step), f"without {chosen.step}"
     measured = dict(zip([way.label for way in ways], measure(data, ways, chosen.every, Kept(chosen.keep)), strict=True))
     parts = [re.match(r"[a-z]+\d+", question.id) for question in data.questions[:: chosen.every]]
     groups = [part[0] if part else "" for part in parts]
@@ -58,17 +69,29 @@ def main() -> None:
     rows: dict[str, list[float]] = {}
     picked: dict[str, str] = {}
 
-    def of(label: str, group: str, others: bool = False) -> list[int]:
-        return [place for place, one in zip(measured[label], groups, strict=True) if (one == group) != others]
+    def of(label: str, wanted: set[str]) -> list[int]:
+        return [place for place, one in zip(measured[label], groups, strict=True) if one in wanted]
 
-    for group in sorted(set(groups)):
-        best = picked[group] = max(list(measured)[2:], key=lambda label: sum(figures(of(label, group, others=True))))
+    def chosen_on(wanted: set[str]) -> str:
+        return max(list(measured)[2:], key=lambda label: sum(figures(of(label, wanted))))
+
+    every = set(groups)
+    for group in sorted(every):
+        best = picked[group] = chosen_on(every - {group})
         for number, one in enumerate(groups):
             if one == group:
                 held_out[number] = measured[best][number]
-        rows[f"{group}, {OFF}"], rows[f"{group}, {ON}"] = figures(of(OFF, group)), figures(of(ON, group))
-        rows[f"{group}, {best}"] = figures(of(best, group))
-    rows |= {f"all, {OFF}": figures(measured[OFF]), f"all, {ON}": figures(measured[ON]), "all, out of fold": figures(held_out)}
+        for label in (off, ON, best):
+            rows[f"{group}, {label}"] = figures(of(label, {group}))
+    rows |= {f"all, {off}": figures(measured[off]), f"all, {ON}": figures(measured[ON]), "all, out of fold": figures(held_out)}
+    won: list[list[float]] = []
+    for pair in combinations(sorted(every), 2):
+        best = chosen_on(set(pair))
+        both = (figures(of(label, every - set(pair))) for label in (best, off))
+        won.append([mine - without for mine, without in zip(*both, strict=True)])
+    if len(won) > 1:
+        rows["chosen on two, won on the others"] = [round(statistics.mean(column), 2) for column in zip(*won, strict=True)]
+        rows["its spread (standard deviation)"] = [round(statistics.stdev(column), 2) for column in zip(*won, strict=True)]
     if chosen.json:
         print(json.dumps({"rows": rows, "chosen": picked}, indent=1))
         return

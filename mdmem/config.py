@@ -28,6 +28,7 @@ DEFAULTS: dict[str, Any] = {
     "recall.decay_window": "45d",
     "recall.graph": True,
     "recall.languages": True,
+    "recall.conversations": True,
     "recall.speakers": True,
     "recall.common": True,
     "recall.standing": True,
@@ -104,7 +105,10 @@ CHOICES: dict[str, str] = {
 # What a repository's .mdmem.toml may set; everything else there is ignored with a notice.
 SHARED: frozenset[str] = frozenset(
     {"recall.limit", "recall.fusion", "recall.bm25_weight", "recall.decay_window", "recall.graph", "recall.languages"}
-    | {f"recall.{name}" for name in ("common", "speakers", "standing", "length", "diversity", "mmr", "routing", "synonyms")}
+    | {
+        f"recall.{name}"
+        for name in ("common", "speakers", "conversations", "standing", "length", "diversity", "mmr", "routing", "synonyms")
+    }
 )
 
 # Tables that are not settings: read by the room that owns them.

@@ -13,6 +13,7 @@ MEANING: dict[str, str] = {
     "recall.decay_window": "The time in which an unused note of no importance loses half of what it can lose; off for none.",
     "recall.graph": "Whether what belongs to an entity that the question names joins in, and related hits lift each other.",
     "recall.languages": "Whether notes in Chinese and in other languages are found on equal terms.",
+    "recall.conversations": "Whether, for a question that names a speaker, sessions of a conversation weigh in on each other.",
     "recall.speakers": "Whether a question that names a speaker of a conversation is searched by meaning without the name too.",
     "recall.common": "Whether what all questions and all passages have in common is taken off before meanings are compared.",
     "recall.standing": "Whether a note's tier and its ratings on this device count.",

@@ -4,7 +4,7 @@ The weights were set by measurement (docs/benchmarks.md says how and what else w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
@@ -12,7 +12,7 @@ from typing import Any
 
 from mdmem.memory.feedback import ratings
 from mdmem.memory.lifecycle import Curve
-from mdmem.recall import adjust, fuse
+from mdmem.recall import adjust, fuse, talks
 from mdmem.recall.query import Query
 from mdmem.recall.speakers import answered_share
 from mdmem.recall.streams import Candidate, Streams, window_rows, written
@@ -62,6 +62,7 @@ class Settings:
     weight: float
     window: float | None  # days of decay; None: off
     shape: str = "weibull"  # of decay
+    conversations: bool = True  # whether notes of one conversation weigh in on each other
 
 
 def rank(found: list[Streams], query: Query, settings: Settings, now: datetime) -> list[Ranked]:
@@ -75,7 +76,12 @@ def rank(found: list[Streams], query: Query, settings: Settings, now: datetime) 
         for key, score in base.items():
             ranked[key].score = score
     else:
-        _add(ranked, base, _extras(ranked, base, query))
+        dates = {key: value for key, one in ranked.items() if (value := _near_date(one)) > 0}
+        leading, texts = _leading(ranked, base, dates, query)
+        total = _add(ranked, base, _extras(ranked, dates, query, leading, texts))
+        if settings.conversations and query.mode == "hybrid":
+            near = fuse.near_scaled({key: c.near for key, c in pool.items() if c.near is not None})
+            talks.weigh(ranked, texts, near, total)
     asked = query.filters.kinds is not None
     curve = Curve(settings.shape, settings.window) if query.decay and settings.window is not None else None
     use = {} if curve is None else {number: ratings(streams.store) for number, streams in enumerate(found)}
@@ -160,18 +166,40 @@ def _translated(pool: Mapping[Key, Candidate], words: dict[Key, float], near: Ma
     return {key: max(value, FOREIGN * top * near.get(key, 0.0)) if pool[key].foreign else value for key, value in words.items()}
 
 
-def _extras(ranked: dict[Key, Ranked], base: dict[Key, float], query: Query) -> dict[str, tuple[float, dict[Key, float]]]:
+def _leading(
+    ranked: dict[Key, Ranked], base: Mapping[Key, float], dates: Mapping[Key, float], query: Query
+) -> tuple[list[Key], dict[Key, list[str]]]:
+    """Return the notes that lead so far, best first, and the texts of their best windows."""
+    if query.mode == "semantic" or query.query_syntax:
+        return [], {}
+    most = talks.LOOKED if any(one.streams.speakers for one in ranked.values()) else READ
+    leading = sorted(ranked, key=lambda key: (-(base[key] + DATE * dates.get(key, 0.0)), key))[:most]
+    texts: dict[Key, list[str]] = {}
+    for number in sorted({key[0] for key in leading}):
+        mine = [ranked[key] for key in leading if key[0] == number and _worth_reading(ranked[key])]
+        if not mine:
+            continue
+        rows = window_rows(mine[0].streams.index.catalog, sorted({w for one in mine for w in one.candidate.windows}))
+        texts.update({one.key: [rows[w]["text"] for w in one.candidate.windows if w in rows] for one in mine})
+    return leading, texts
+
+
+def _worth_reading(one: Ranked) -> bool:
+    """Tell whether the text of a note can tell more: two words of the question stand there, or it may be a conversation."""
+    return len(one.candidate.matched) > 1 or bool(one.streams.speakers)
+
+
+def _extras(
+    ranked: dict[Key, Ranked], dates: dict[Key, float], query: Query, leading: list[Key], texts: Mapping[Key, Sequence[str]]
+) -> dict[str, tuple[float, dict[Key, float]]]:
     """Return {name: (weight, {key: value 0…1})} of the evidence that applies to this question."""
     out: dict[str, tuple[float, dict[Key, float]]] = {}
-    dates = {key: near for key, one in ranked.items() if (near := _near_date(one)) > 0}
     if any(one.streams.periods for one in ranked.values()):
         out["date"] = (DATE, dates)
     days = {key: 1.0 for key in dates if _on_the_day(ranked[key])}
     if days:
         out["day"] = (DAY, days)
-    if query.mode != "semantic" and not query.query_syntax:
-        leading = sorted(ranked, key=lambda key: (-(base[key] + DATE * dates.get(key, 0.0)), key))[:READ]
-        out.update(_read(ranked, leading, pairs_of(query.text)))
+    out.update(_read(ranked, leading[:READ], texts, pairs_of(query.text) if leading else []))
     lifted = {key: value for key, one in ranked.items() if (value := one.streams.lift.get(key[1], 0.0))}
     if lifted:
         out["graph"] = (GRAPH, lifted)
@@ -196,22 +224,21 @@ def _on_the_day(one: Ranked) -> bool:
 
 
 def _read(
-    ranked: dict[Key, Ranked], leading: list[Key], pairs: list[tuple[str, str]]
+    ranked: dict[Key, Ranked], leading: list[Key], texts: Mapping[Key, Sequence[str]], pairs: list[tuple[str, str]]
 ) -> dict[str, tuple[float, dict[Key, float]]]:
     """Return what the best windows of the leading notes say: the question's phrases, and lines of whom it names."""
     phrases: dict[Key, float] = {}
     said: dict[Key, float] = {}
     for number in sorted({key[0] for key in leading}):
-        mine = [ranked[key] for key in leading if key[0] == number and len(ranked[key].candidate.matched) > 1]
+        mine = [ranked[key] for key in leading if key[0] == number and key in texts]
         if not mine:
             continue
         streams = mine[0].streams
         worth = streams.worth()
         number_of = {term.text: index for index, term in enumerate(streams.terms)}
         ends = [(number_of.get(left, -1), number_of.get(right, -1)) for left, right in pairs]
-        texts = window_rows(streams.index.catalog, sorted({w for one in mine for w in one.candidate.windows}))
         for one in mine:
-            held = [texts[w]["text"] for w in one.candidate.windows if w in texts]
+            held = texts[one.key]
             # Where no pair has both its words, no text needs to be taken apart.
             both = any(left in one.candidate.matched and right in one.candidate.matched for left, right in ends)
             phrases[one.key] = phrase_share(pairs, held, worth) if both else 0.0
@@ -225,8 +252,8 @@ def _read(
     return out
 
 
-def _add(ranked: dict[Key, Ranked], base: dict[Key, float], extras: dict[str, tuple[float, dict[Key, float]]]) -> None:
-    """Set each score: the weighted mean of the fused score and what applies beside it."""
+def _add(ranked: dict[Key, Ranked], base: dict[Key, float], extras: dict[str, tuple[float, dict[Key, float]]]) -> float:
+    """Set each score: the weighted mean of the fused score and what applies beside it. Returns the sum of the weights."""
     total = 1.0 + sum(weight for weight, _ in extras.values())
     for key, one in ranked.items():
         score = base[key]
@@ -236,6 +263,7 @@ def _add(ranked: dict[Key, Ranked], base: dict[Key, float], extras: dict[str, tu
                 score += weight * value
                 one.steps.append((name, round(value, 4)))
         one.score = score / total
+    return total
 
 
 def _age(

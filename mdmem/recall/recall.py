@@ -98,6 +98,7 @@ def _settings(store: Store, query: Query) -> Settings:
         weight=min(1.0, max(0.0, weight)),
         window=adjust.window_days(str(config.get("recall.decay_window"))),
         shape=str(config.get("lifecycle.decay")),
+        conversations=bool(config.get("recall.conversations")),
     )
 
 
@@ -168,6 +169,7 @@ def _explained(found: list[Streams], query: Query, settings: Settings) -> dict[s
         "fusion": settings.fusion,
         "bm25_weight": word_weight(found, settings),
         "speakers": sorted({name for streams in found for name in streams.speakers}),
+        "conversations": settings.conversations,
         "decay_window_days": settings.window if query.decay else None,
         "decay": settings.shape if query.decay and settings.window is not None else None,
     }
