@@ -142,23 +142,15 @@ class Known:
 
     def take(self, catalog: Catalog, paths: Iterable[str]) -> None:
         """Look up some paths again, which this process has just written."""
+        if not self.loaded:
+            return
         names = list(paths)
-
-        def read(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
-            cursor = connection.cursor()
-            cursor.row_factory = None
-            return cursor.execute(
-                "SELECT path, size, mtime_ns, ctime_ns, inode, mtime_ns > checked_ns - :age OR ctime_ns > checked_ns - :age "
-                "FROM notes WHERE path IN (SELECT value FROM json_each(:paths))",
-                {"age": YOUNG_NS, "paths": listed(names)},
-            ).fetchall()
-
-        rows = catalog.read(read)
+        rows = known_of(catalog, names)
         for name in names:
             self.files.pop(name, None)
-        self.files.update((row[0], row[:5]) for row in rows)
+        self.files.update((name, row.numbers) for name, row in rows.items())
         self.young.difference_update(names)
-        self.young.update(row[0] for row in rows if row[5])
+        self.young.update(name for name, row in rows.items() if row.young)
 
     @property
     def loaded(self) -> bool:
@@ -167,7 +159,32 @@ class Known:
 
     def forget(self) -> None:
         """Know nothing any more."""
-        self._version = None
+        self.files, self.young, self._version = {}, set(), None
+
+
+class Row(NamedTuple):
+    """What the catalog holds of a file, and whether it was indexed within the tick of its last change."""
+
+    numbers: Numbers
+    young: bool
+
+
+def known_of(catalog: Catalog, paths: Iterable[str]) -> dict[str, Row]:
+    """Return what the catalog holds of some paths."""
+    names = list(paths)
+    if not names:
+        return {}
+
+    def read(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+        cursor = connection.cursor()
+        cursor.row_factory = None
+        return cursor.execute(
+            "SELECT path, size, mtime_ns, ctime_ns, inode, mtime_ns > checked_ns - :age OR ctime_ns > checked_ns - :age "
+            "FROM notes WHERE path IN (SELECT value FROM json_each(:paths))",
+            {"age": YOUNG_NS, "paths": listed(names)},
+        ).fetchall()
+
+    return {row[0]: Row(row[:5], bool(row[5])) for row in catalog.read(read)}
 
 
 def compare(known: Known, seen: Seen) -> Changes:

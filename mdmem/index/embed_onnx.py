@@ -19,8 +19,10 @@ from mdmem.index.embed_pieces import Pieces
 if TYPE_CHECKING:
     from mdmem.index.embed import Matrix
 
-# Tokens after which the tokenizers package has paid for its start.
+# Tokens after which the tokenizers package has paid for its start; it then holds some 80 MB.
 PIECES_UNTIL = 16_000
+# Tokens of a text from which on what its run took is given back, where memory counts: 50 MB after 500 tokens.
+LONG = 64
 
 
 class OnnxEmbedder:
@@ -39,11 +41,17 @@ class OnnxEmbedder:
         self._output = ""
         self._for_long = False  # the session has its weights laid out for many runs
         self._tokens = 0
+        self._spare = False
+        self._long: Any = None  # options of a run after which memory is given back
 
     @property
     def ready(self) -> bool:
         """Whether the graph is loaded for many runs: texts can then be embedded from several threads."""
         return self._session is not None and (self._for_long or not self._fast)
+
+    def spare(self) -> None:
+        """Hold no more memory than needed from now on, for some percent of speed with long texts: a process that lives on."""
+        self._spare = True
 
     def count_tokens(self, text: str) -> int:
         """Return the tokens of `text` alone; at most the model's limit."""
@@ -130,7 +138,8 @@ class OnnxEmbedder:
         import numpy as np
 
         given = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
-        (found,) = self._session.run([self._output], {name: given[name] for name in self._inputs})
+        options = self._frugal() if self._spare and ids.size > LONG else None
+        (found,) = self._session.run([self._output], {name: given[name] for name in self._inputs}, options)
         found = found[0]
         if found.ndim == 2:
             found = found[0] if self.model.pooling == "cls" else found.mean(axis=0)
@@ -138,11 +147,19 @@ class OnnxEmbedder:
             raise ValueError(f"the graph gives {found.shape[-1]} numbers, model.json says {self.dims}")
         return found
 
+    def _frugal(self) -> Any:
+        if self._long is None:
+            import onnxruntime
+
+            self._long = onnxruntime.RunOptions()
+            self._long.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
+        return self._long
+
     def _encode(self, text: str) -> list[int]:
         """Return the ids of a text with the model's marks, cut to its limit."""
         text = text.encode("utf-8", "replace").decode()
         ids = None
-        if self._pieces is not None and self._tokens < PIECES_UNTIL:
+        if self._pieces is not None and (self._spare or self._tokens < PIECES_UNTIL):
             ids = self._pieces.encode(text)
         if ids is None:
             found: list[int] = self._tokenizer.encode(text).ids

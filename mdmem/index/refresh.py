@@ -115,15 +115,17 @@ def refresh(
     return out
 
 
-def settled(index: Parts) -> bool:
-    """Tell whether the index holds every file and vector, without reading a note; may say no for want of knowing. To be asked
-    between two answers."""
+def unsettled(index: Parts) -> list[str] | None:
+    """Return the paths that a refresh has to look at, of which none is read here, when the index lacks a file or a vector;
+    None when it has them all. May name some for want of knowing. To be asked between two answers."""
     with index.mutex:
         catalog = index.catalog
         _, changes = _look(index, catalog, None, between=True)
         said = catalog.meta("pending") or ""
         complete = said.startswith(f"{catalog.meta('epoch')} {catalog.changed()} ") and said.endswith("=0")
-        return complete and not changes and queued(catalog)[1] <= OVERLAY
+        if complete and not changes and queued(catalog)[1] <= OVERLAY:
+            return None
+        return [*(stat.path for stat in changes.read), *changes.gone]
 
 
 def _why(error: Exception) -> str:
@@ -136,24 +138,29 @@ def _look(index: Parts, catalog: Catalog, paths: Iterable[str] | None, between: 
         return seen, looking.compare_some(catalog, seen, missing)
     known = index.known
     seen, whole = index.lookout.look(index.sources, between)
-    # A process that looks for the first time can do without the rows.
-    state = last_look.stamp(catalog) if whole and not known.loaded and not seen.unread else None
+    if not whole:
+        return seen, index.lookout.some(catalog)
+    # A process that looks for the first time, or is told of changes, can do without the rows.
+    state = last_look.stamp(catalog) if not known.loaded and not seen.unread else None
     if state is not None and last_look.same(index.state_dir, state, seen.stats):
         return seen, Changes([], [])
-    if not known.load(catalog) and not whole:
-        return seen, index.lookout.some(known)
+    known.load(catalog)
     changes = looking.compare(known, seen)
-    index.lookout.compared(known, changes)
     if state is not None and not changes:
         last_look.keep(index.state_dir, state, seen.stats)
+    if index.lookout.watching:
+        index.lookout.compared(changes)
+        known.forget()
     return seen, changes
 
 
 def _compare(index: Parts, catalog: Catalog, seen: Seen, paths: Iterable[str] | None, before: Changes) -> Changes:
     """Return the changes that are left when the lock is held: another process may have folded them in meanwhile."""
-    if index.known.load(catalog) and paths is None:
-        return looking.compare(index.known, seen)
-    return before
+    if paths is not None:
+        return before
+    if index.lookout.watching:
+        return index.lookout.some(catalog)
+    return looking.compare(index.known, seen) if index.known.load(catalog) else before
 
 
 def _same_remarks(catalog: Catalog, seen: Seen) -> bool:

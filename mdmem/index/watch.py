@@ -12,10 +12,15 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from mdmem.index import changes as looking
-from mdmem.index.changes import Changes, Known, Seen, Source
+from mdmem.index.changes import Changes, Seen, Source
 from mdmem.notes.scan import MAX_BYTES, SKIPPED, FileStat, Numbers
+
+if TYPE_CHECKING:
+    from mdmem.index.catalog import Catalog
 
 # Seconds after which everything is looked at again, whatever was told.
 WHOLE = 60.0
@@ -151,7 +156,8 @@ def local(folder: str) -> bool:
 class Lookout:
     """Looks at the sources for one index: at every file the first time, then, where the kernel tells, at what changed.
 
-    The first looks of a process make no watch: a command looks once or twice."""
+    The first looks of a process make no watch: a command looks once or twice. While it watches it holds nothing of the files
+    that did not change: they are as the catalog has them."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
@@ -162,10 +168,17 @@ class Lookout:
         self._watch: Watch | None = None
         self._seen: Seen | None = None
         self._at = 0.0
-        self._files: dict[str, Numbers] = {}
-        self._open: set[str] = set()  # paths whose change the catalog may not have yet
+        # Paths that differed at the whole look or were told of since, as they stand now (None: gone).
+        self._files: dict[str, Numbers | None] = {}
+        self._open: set[str] = set()  # those whose change the catalog may not have yet
+        self._version: tuple[int, int] | None = None  # of the catalog, when all of `_files` were compared with it
         self._linked: set[str] = set()
         self._told: set[str] = set()  # paths with a remark
+
+    @property
+    def watching(self) -> bool:
+        """Whether changes since the last whole look are told by the kernel."""
+        return self._watch is not None and self._seen is not None
 
     def close(self) -> None:
         """Forget all; the next look is a whole one."""
@@ -173,7 +186,7 @@ class Lookout:
             if self._watch.process == os.getpid():
                 self._watch.close()
             self._watch = None
-        self._seen, self._files = None, {}
+        self._seen, self._files, self._version = None, {}, None
 
     def look(self, sources: Sequence[Source], between: bool = False) -> tuple[Seen, bool]:
         """Return what stands on disk, and whether all of it was looked at (else `some` has the changes). `between`: nobody
@@ -212,23 +225,17 @@ class Lookout:
             # A folder that cannot be read now may be later on; the other reasons stay.
             self._off = not seen.unread
             return seen
-        self._watch, self._seen, self._at = watch, seen, self.clock()
-        self._files = {stat[0]: stat for stat in seen.stats}
-        self._open, self._linked = set(), linked
+        self._watch, self._seen, self._at = watch, replace(seen, stats=[]), self.clock()
+        self._files, self._open, self._linked = {}, set(), linked
         self._told = {remark.path for remark in seen.remarks}
-        seen.stats = self._files.values()
         return seen
 
-    def compared(self, known: Known, changes: Changes) -> None:
+    def compared(self, changes: Changes) -> None:
         """Remember the changes of a whole comparison until the catalog has them."""
-        if self._watch is None or self._seen is None:
+        if not self.watching:
             return
-        self._open |= {*(stat.path for stat in changes.read), *changes.gone}
-        # Equal numbers and paths are held once in memory.
-        get = known.files.get
-        held = [row if (row := get(stat[0])) == stat else stat for stat in self._files.values()]
-        self._files = {stat[0]: stat for stat in held}
-        self._seen.stats = self._files.values()
+        self._files = {**dict.fromkeys(changes.gone), **{stat.path: stat for stat in changes.read}}
+        self._open |= self._files.keys()
 
     def _take(self, sources: Sequence[Source], paths: set[str]) -> bool:
         """Take in what was told of some paths; returns False for what only a whole look can tell."""
@@ -239,7 +246,7 @@ class Lookout:
             try:
                 found = os.lstat(source.folder.root / path[len(source.prefix) :])
             except FileNotFoundError:
-                self._files.pop(path, None)
+                self._files[path] = None
             except OSError:
                 return False
             else:
@@ -251,13 +258,22 @@ class Lookout:
         self._open |= paths
         return True
 
-    def some(self, known: Known) -> Changes:
+    def some(self, catalog: Catalog) -> Changes:
         """Return the changes among the paths that were told of, as `changes.compare` does for all of them."""
         assert self._seen is not None
-        files, get = self._files, known.files.get
-        paths = self._open | known.young
-        read = sorted(files[path] for path in paths if path in files and (get(path) != files[path] or path in known.young))
-        gone = sorted(p for p in paths if p not in files and p in known.files and self._seen.known_gone(p))
+        version = catalog.version()
+        # Another process may have written, and what it had seen of a file may be older than what is known here.
+        paths = self._open if version == self._version else self._files.keys()
+        known = looking.known_of(catalog, paths)
+        read, gone = [], []
+        for path in sorted(paths):
+            stands, row = self._files[path], known.get(path)
+            if stands is None:
+                if row is not None and self._seen.known_gone(path):
+                    gone.append(path)
+            elif row is None or row.young or row.numbers != stands:
+                read.append(FileStat._make(stands))
         # Until the catalog has it, a change is told again: whoever folds it in may be held up.
-        self._open = {path for path in self._open if get(path) != files.get(path)}
-        return Changes([FileStat._make(stat) for stat in read], gone)
+        self._open = {*(stat.path for stat in read), *gone}
+        self._version = version
+        return Changes(read, gone)

@@ -26,6 +26,8 @@ UNUSED = 900.0
 PLAIN = "which decisions were made about this project"
 # Seconds that one background look may spend on vectors.
 EMBED = 20.0
+# Files that changed which are asked for one by one; more of them are found by a look at all.
+SINGLE = 200
 
 
 class Held:
@@ -147,6 +149,9 @@ class Answers:
             model = held.store.index.dense.loaded
             if model is not None:
                 self.models[key] = model
+                spare = getattr(model, "spare", None)
+                if spare is not None:
+                    spare()
 
     def _prompt(self, request: dict[str, Any]) -> dict[str, Any]:
         """Return {kept, text, keys} for a prompt: what the spool keeps of it, and what the session's store and the user's
@@ -207,17 +212,21 @@ class Answers:
     def _look(self, held: Held) -> None:
         """Bring the index of a store up to its files, in an index object of its own: requests are not held up."""
         from mdmem.index.index import Index
-        from mdmem.index.refresh import settled
+        from mdmem.index.refresh import unsettled
+        from mdmem.warm import memory
 
         try:
-            if settled(held.store.index):
+            paths = unsettled(held.store.index)
+            if paths is None:
                 return
             index = Index(held.store)
             model = self.models.get(_model_key(held.store))
             if model is not None:
                 index.dense.use(model)
-            index.refresh(embed_budget_s=EMBED, wait_s=0.0)
+            # What changed is known: the other files, of which there may be very many, are not looked at once more.
+            index.refresh(embed_budget_s=EMBED, wait_s=0.0, paths=paths if len(paths) <= SINGLE else None)
             index.close()
+            memory.trim()
         except Exception:
             # The next command says what is wrong; this is only ahead of it.
             pass

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mdmem import __version__
-from mdmem.warm import address
+from mdmem.warm import address, memory
 from mdmem.warm.client import LARGEST, same_user
 
 # Seconds without a request after which it ends.
@@ -96,16 +96,7 @@ class Server:
             gc.unfreeze()
             gc.collect()
             gc.freeze()
-            self.trim()
-
-    def trim(self) -> None:
-        """Give freed memory back to the system: what reading a large store took for a moment stays here otherwise."""
-        try:
-            import ctypes
-
-            ctypes.CDLL(None).malloc_trim(0)
-        except (ImportError, OSError, AttributeError, TypeError):
-            return  # another C library than GNU's
+            memory.trim()
 
     def _ours(self) -> bool:
         try:
@@ -188,6 +179,7 @@ def serve(lock: int | None = None, idle: float | None = None, first: dict[str, A
     from mdmem.warm.answers import Answers
 
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    memory.sparing()
     answers = Answers()
     seconds = idle if idle is not None else float(os.environ.get("MDMEM_SERVE_IDLE", IDLE))
     server = Server(answers.answer, answers.tidy, seconds)

@@ -267,6 +267,28 @@ def test_real_texts_give_the_same_ids_and_long_ones_are_cut_alike(both: tuple[Pi
     assert by_table == model._encode("word " * 900 + "😀 end") and len(by_table) == 512
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_a_process_that_lives_on_holds_neither_the_tokenizers_nor_what_a_long_text_took(tmp_path: Path) -> None:
+    code = """
+        import sys; from pathlib import Path
+        from mdmem.index.embed import BUNDLED; from mdmem.index.embed_onnx import OnnxEmbedder
+        def held():
+            return int(Path("/proc/self/status").read_text().split("RssAnon:")[1].split()[0]) / 1024
+        model = OnnxEmbedder(BUNDLED, Path(sys.argv[1]))
+        model.queries(["where is the lock?", "in the safe"])
+        model.spare()
+        model._tokens = 10**9
+        before = held()
+        frugal = model.passages(["the lock lies in the safe " * 90])
+        assert held() - before < 20, held() - before
+        assert "tokenizers" not in sys.modules
+        model._spare = False
+        assert (model.passages(["the lock lies in the safe " * 90]) == frugal).all()
+    """
+    root = Path(__file__).resolve().parents[2]
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code), str(tmp_path)], cwd=root, check=True, timeout=60)
+
+
 def test_the_runtime_writes_nothing_about_this_machine_and_calls_nobody(tmp_path: Path) -> None:
     """Newer versions of onnxruntime keep a device id in the home folder and report on import unless they are told not to."""
     code = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from notes_at_hand import found, write
 from mdmem.errors import Locked
 from mdmem.index import last_look, watch
 from mdmem.index.index import Index
-from mdmem.index.refresh import settled
+from mdmem.index.refresh import unsettled
 from mdmem.locks import FileLock
 from mdmem.store import Store
 
@@ -121,7 +122,7 @@ def test_a_whole_look_stands_behind_it_every_minute(root: Path, opened: Opened, 
     # In the warm process no question waits for it: it is done between two answers.
     index.lookout.behind = True
     assert index.refresh().added == 0
-    assert not settled(index)
+    assert unsettled(index) == ["memories/b.md"]
     assert index.refresh().added == 1
     write(root, "memories/c.md", "the walrus dives", title="C")
     monkeypatch.setattr(index.lookout._watch, "changed", lambda: set())
@@ -153,6 +154,35 @@ def test_what_another_process_folded_in_is_not_folded_in_again(root: Path, opene
     out = index.refresh()
     assert (out.added, out.removed) == (0, 0)
     assert found_after(index, "walrus") == ["memories/a.md", "memories/b.md"]
+
+
+@linux
+def test_a_watching_process_holds_nothing_of_files_that_did_not_change(root: Path, opened: Opened) -> None:
+    for number in range(20):
+        write(root, f"memories/n{number}.md", f"the walrus sings {number}", title="A")
+    index = watching(opened())
+    write(root, "memories/n3.md", "the penguin sings", title="A")
+    assert index.refresh().changed == 1
+    assert list(index.lookout._files) == ["memories/n3.md"]
+    assert index.lookout._seen is not None and not index.lookout._seen.stats
+    assert not index.known.files and not index.known.loaded
+
+
+@linux
+def test_what_another_process_wrote_of_an_older_look_is_read_again(root: Path, opened: Opened) -> None:
+    write(root, "memories/a.md", "the walrus sings", title="A")
+    index = watching(opened())
+    path = write(root, "memories/a.md", "the penguin sings", title="A")
+    index.refresh()
+    _grown_up(index.store)  # type: ignore[arg-type]
+    index.refresh()
+    other = sqlite3.connect(index.state_dir / "catalog.db")
+    other.execute("UPDATE notes SET size = 7, mtime_ns = mtime_ns - 1")
+    other.commit()
+    other.close()
+    index.refresh()
+    row = index.catalog.row("SELECT size, mtime_ns FROM notes")
+    assert row is not None and tuple(row) == (path.stat().st_size, path.stat().st_mtime_ns)
 
 
 @linux
@@ -252,11 +282,11 @@ def test_an_index_is_settled_when_it_has_every_file_and_every_vector(root: Path,
     index.refresh(embed_budget_s=0.0)
     _grown_up(index.store)  # type: ignore[arg-type]
     index.known.forget()
-    assert not settled(index)
+    assert unsettled(index) == []  # a vector is lacking
     index.refresh(embed_budget_s=None)
-    assert settled(index)
+    assert unsettled(index) is None
     write(root, "memories/a.md", "the penguin sings", title="A")
-    assert not settled(index)
+    assert unsettled(index) == ["memories/a.md"]
 
 
 def test_a_new_process_compares_with_the_last_look_instead_of_the_rows(

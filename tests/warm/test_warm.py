@@ -9,13 +9,15 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import textwrap
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from mdmem.warm import address, client, starting
+from mdmem.warm import address, client, memory, server, starting
 from tests.hooks.host import add_note, index, make_store, payload, run_hook, wait_until
 
 TOP = Path(__file__).resolve().parents[2]
@@ -368,6 +370,7 @@ def test_a_request_leaves_a_damaged_index_to_others(tmp_path: Path) -> None:
     assert "PostgreSQL 16" in answers.answer(request)["text"]
     (held,) = answers.held.values()
     assert not held.store.index.rebuilds
+    wait_until(lambda: not held.looking)
     held.looked = time.monotonic() + 1000  # the look afterwards is not what is tried here
     held.store.close()
     catalog = store / ".git" / "mdmem" / "catalog.db"
@@ -378,3 +381,39 @@ def test_a_request_leaves_a_damaged_index_to_others(tmp_path: Path) -> None:
     # An empty one stands there now; to read all notes into it is the worker's work.
     with sqlite3.connect(catalog) as connection:
         assert not answer.get("text") and connection.execute("SELECT count(*) FROM notes").fetchone() == (0,)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_what_a_large_store_took_for_a_moment_is_given_back() -> None:
+    code = """
+        import ctypes, sys, threading; from pathlib import Path
+        from mdmem.warm import memory
+        if not hasattr(ctypes.CDLL(None), "malloc_trim"):
+            sys.exit()
+        memory.sparing()
+        kept = []
+        def work():
+            bytes(3_000_000)  # the C library maps no block of this size any more unless it is told to
+            kept.append([bytes(2_000_000) for _ in range(20)][-1])
+        def held():
+            return int(Path("/proc/self/status").read_text().split("RssAnon:")[1].split()[0]) / 1024
+        before = held()
+        for _ in range(6):
+            thread = threading.Thread(target=work); thread.start(); thread.join()
+        assert held() - before < 20, held() - before
+        kept += [bytes(100_000) for _ in range(300)]
+        del kept[6:-1]
+        memory.trim()
+        assert held() - before < 20, held() - before
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], cwd=TOP, check=True, timeout=60)
+
+
+def test_the_warm_process_tells_the_c_library_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[int] = []
+    monkeypatch.setattr(memory, "sparing", lambda: told.append(threading.active_count()))
+    thread = threading.Thread(target=lambda: server.serve(idle=0.1))
+    before = threading.active_count()
+    thread.start()
+    thread.join(20)
+    assert told == [before + 1]
