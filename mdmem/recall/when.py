@@ -15,6 +15,11 @@ _M = "(" + "|".join(sorted(_MONTH, key=len, reverse=True)) + r")\b\.?"
 _D = r"(?<![\w.])(\d{1,2}(?:st|nd|rd|th)?)\b"
 _Y = r"((?:19|20)\d\d)\b"
 # "may" and "march" are also a verb and a noun: alone they are months only after one of these.
+_TO = r"\s*(?:-|–|—|~|to|and|until|till|through)\s*"
+_BETWEEN = r"\b(?:between|from)\s+(?:the )?"
+_ZH_TO = r"\s*(?:到|至|-|–|—|~)\s*"
+_SEASON = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12, "春": 3, "夏": 6, "秋": 9, "冬": 12}
+_S = "(" + "|".join(name for name in _SEASON if name.isascii()) + r")\b"
 _LEAD = r"\b(?:in|during|of|since|until|till|by|before|after|from|last|this|early|late|mid|end of|beginning of)[ -]"
 _COUNT = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "few": 3, "couple": 2}
 _COUNT |= {"一": 1, "两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "几": 3, "八": 8, "九": 9, "十": 10}
@@ -53,12 +58,67 @@ def _month(year: str | None, month: int) -> Period:
     return Period(date(number, month, 1), following - timedelta(days=1), any_year=not year)
 
 
+def _days(year: str | None, month: int, day: str, until_month: int, until_day: str, own_year: str | None = None) -> Period:
+    """Return the days from one to another; of the year that is given at the end, unless the first has its own."""
+    last = _day(year, until_month, until_day.rstrip("stndrh")).last
+    first = _day(own_year or year, month, day.rstrip("stndrh")).first
+    if first > last and not own_year:
+        first = first.replace(year=first.year - 1) if year else first
+        last = last if year else last.replace(year=last.year + 1)
+    return _ordered(first, last, any_year=not year)
+
+
+def _ordered(first: date, last: date, any_year: bool = False) -> Period:
+    if first > last:
+        raise ValueError("a period ends after it begins")
+    return Period(first, last, any_year)
+
+
+def _months_to(year: str | None, name: str, until: str) -> Period:
+    first, last = _month(year, _MONTH[name.lower()]), _month(year, _MONTH[until.lower()])
+    return _ordered(first.first, last.last, any_year=not year)
+
+
+def _season(year: int, name: str, any_year: bool = False) -> Period:
+    """Return the three months of a season of the north; a winter begins in the year that it is named by."""
+    month = _SEASON[name.lower()]
+    following = date(year + (month + 3) // 13, (month + 2) % 12 + 1, 1)
+    return Period(date(year, month, 1), following - timedelta(days=1), any_year)
+
+
+def _recent_season(now: date, name: str, back: str) -> Period:
+    """Return this, the last or the coming season of that name: the last one has begun before."""
+    year = now.year - (1 if _season(now.year, name).first > now else 0)
+    if back == "this":
+        return _season(now.year, name)
+    return _season(year - (1 if _season(year, name).last >= now else 0), name)
+
+
 def _year(year: str) -> Period:
     return Period(date(int(year), 1, 1), date(int(year), 12, 31))
 
 
 _Maker = Callable[[re.Match[str], date], Period]
 _ABSOLUTE: tuple[tuple[str, _Maker], ...] = (
+    (
+        rf"(?:((?:19|20)\d\d)年)?(\d{{1,2}})月(\d{{1,2}})[日号]?{_ZH_TO}(?:(\d{{1,2}})月)?(\d{{1,2}})[日号]",
+        lambda m, now: _days(m[1], int(m[2]), m[3], int(m[4] or m[2]), m[5]),
+    ),
+    (
+        rf"(?:((?:19|20)\d\d)年)?(\d{{1,2}})月份?{_ZH_TO}(\d{{1,2}})月份?(?!\d)",
+        lambda m, now: _ordered(_month(m[1], int(m[2])).first, _month(m[1], int(m[3])).last, any_year=not m[1]),
+    ),
+    (
+        rf"{_BETWEEN}{_M} {_D}(?:,? {_Y})?{_TO}(?:{_M} )?{_D}(?:,? {_Y})?",
+        lambda m, now: _days(m[6] or m[3], _MONTH[m[1].lower()], m[2], _MONTH[(m[4] or m[1]).lower()], m[5], m[3]),
+    ),
+    (
+        rf"{_BETWEEN}{_D}(?:(?: of)? {_M}(?:,? {_Y})?)?{_TO}(?:the )?{_D}(?: of)?[ ,]+{_M}(?:,? {_Y})?",
+        lambda m, now: _days(m[6] or m[3], _MONTH[(m[2] or m[5]).lower()], m[1], _MONTH[m[5].lower()], m[4], m[3]),
+    ),
+    (rf"{_BETWEEN}{_M}{_TO}{_M}(?:,? {_Y})?", lambda m, now: _months_to(m[3], m[1], m[2])),
+    (rf"\b{_S}(?: of|,)? {_Y}", lambda m, now: _season(int(m[2]), m[1])),
+    (r"((?:19|20)\d\d)年的?([春夏秋冬])[天季]", lambda m, now: _season(int(m[1]), m[2])),
     (rf"\b{_Y}[-/.](\d{{1,2}})[-/.](\d{{1,2}})\b", lambda m, now: _day(m[1], int(m[2]), m[3])),
     (r"(?:((?:19|20)\d\d)年)?(\d{1,2})月(\d{1,2})[日号]", lambda m, now: _day(m[1], int(m[2]), m[3])),
     (rf"\b{_D}(?: of)?[ ,]+{_M}(?:,? {_Y})?", lambda m, now: _named(m[3], m[2], m[1])),
@@ -84,6 +144,11 @@ def _ago(now: date, count: str, unit: str) -> Period:
     return _back(now, min(number, 5000) * length, length)
 
 
+def _since(now: date, count: str, unit: str) -> Period:
+    number = int(count) if count.isdigit() else _COUNT[count.lower()]
+    return Period(now - timedelta(days=min(number, 5000) * _UNIT["个月" if unit == "月" else unit.lower()]), now)
+
+
 def _week(now: date, back: int) -> Period:
     monday = now - timedelta(days=now.weekday() + 7 * back)
     return Period(monday, monday + timedelta(days=6))
@@ -100,6 +165,23 @@ _RELATIVE: tuple[tuple[str, _Maker], ...] = (
     (r"\bday before yesterday\b|前天", lambda m, now: _back(now, 2, 1)),
     (r"\byesterday\b|昨[天日晚]", lambda m, now: _back(now, 1, 1)),
     (r"\btoday\b|今[天日]", lambda m, now: _back(now, 0, 1)),
+    (
+        rf"\b(?:in|over|during|within|for) the (?:last|past) (?:(\d{{1,4}}|{_WORDS})(?: of)? )?(day|week|month|year)s?\b",
+        lambda m, now: _since(now, m[1] or "1", m[2]),
+    ),
+    (
+        rf"(?:最近|过去|(?<![附接靠邻将])近)的?(\d{{1,4}}|[{_HAN}])个?(天|日|周|星期|月|年)",
+        lambda m, now: _since(now, m[1], m[2]),
+    ),
+    (rf"\b(this|last|past) {_S}", lambda m, now: _recent_season(now, m[2], m[1].lower())),
+    (
+        r"(今年|去年|前年)的?([春夏秋冬])[天季]",
+        lambda m, now: _season(now.year - ("今年", "去年", "前年").index(m[1]), m[2]),
+    ),
+    (
+        rf"\b(?:in|during|over) (?:the |early |late )?{_S}(?! boot| framework)",
+        lambda m, now: _season(2024, m[1], any_year=True),
+    ),
     (r"\blast week\b|上个?(?:周|星期)", lambda m, now: _week(now, 1)),
     (r"\bthis week\b|[这本]个?(?:周|星期)", lambda m, now: _week(now, 0)),
     (r"\blast month\b|上个?月", lambda m, now: _months(now, 1)),
@@ -110,7 +192,8 @@ _RELATIVE: tuple[tuple[str, _Maker], ...] = (
     (rf"(\d{{1,4}}|[{_HAN}])(天|日|周|星期|个月|年)(?:之?前)", lambda m, now: _ago(now, m[1], m[2])),
 )
 # Without a digit, an English question names a day by one of these only.
-_SIGNS = (*(name[:3] for name in _NAMES.split()), "ago", "yesterday", "today", "last ", "this ")
+_SIGNS = (*(name[:3] for name in _NAMES.split()), "ago", "yesterday", "today", "last ", "this ", "past ")
+_SIGNS += tuple(name for name in _SEASON if name.isascii())
 
 
 @lru_cache(maxsize=1)
@@ -149,7 +232,8 @@ def distance(period: Period, day: date) -> int:
         candidates = []
         for year in (day.year - 1, day.year, day.year + 1):
             try:
-                candidates.append((_in_year(period.first, year), _in_year(period.last, year)))
+                over = period.last.year - period.first.year
+                candidates.append((_in_year(period.first, year), _in_year(period.last, year + over)))
             except ValueError:
                 continue
     gaps = [

@@ -31,6 +31,24 @@ NOW = datetime(2026, 11, 30, 12, tzinfo=timezone.utc)  # a Monday
         ("三天前", "2026-11-27", "2026-11-27"),
         ("last month", "2026-10-01", "2026-10-31"),
         ("去年", "2025-01-01", "2025-12-31"),
+        ("Where was he between August 11 and August 15 2023?", "2023-08-11", "2023-08-15"),
+        ("from 11 to 15 August 2023", "2023-08-11", "2023-08-15"),
+        ("from December 28 to January 3, 2023", "2022-12-28", "2023-01-03"),
+        ("between December 28 2022 and January 3 2023", "2022-12-28", "2023-01-03"),
+        ("between May and July 2023", "2023-05-01", "2023-07-31"),
+        ("2023年5月3日到8日去了哪里", "2023-05-03", "2023-05-08"),
+        ("2023年5月30日至6月2日", "2023-05-30", "2023-06-02"),
+        ("2023年5月到7月", "2023-05-01", "2023-07-31"),
+        ("towards the end of summer 2023", "2023-06-01", "2023-08-31"),
+        ("the winter of 2022", "2022-12-01", "2023-02-28"),
+        ("2023年冬天", "2023-12-01", "2024-02-29"),
+        ("去年夏天", "2025-06-01", "2025-08-31"),
+        ("last summer", "2026-06-01", "2026-08-31"),
+        ("last fall", "2025-09-01", "2025-11-30"),
+        ("in the last year", "2025-11-30", "2026-11-30"),
+        ("over the past two weeks", "2026-11-16", "2026-11-30"),
+        ("最近一个月", "2026-10-31", "2026-11-30"),
+        ("过去三天", "2026-11-27", "2026-11-30"),
     ],
 )
 def test_a_period_with_its_year(text: str, first: str, last: str) -> None:
@@ -44,9 +62,33 @@ def test_a_day_without_a_year_fits_every_year(text: str) -> None:
     assert distance(period, date(2026, 5, 6)) == 2 and distance(period, date(2026, 5, 1)) == -3
 
 
-@pytest.mark.parametrize("text", ["step 3 may fail", "v1.2.3 may break", "we may go", "we march on", "issue 2023", "port 5432"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "step 3 may fail",
+        "v1.2.3 may break",
+        "we may go",
+        "we march on",
+        "issue 2023",
+        "port 5432",
+        "leaves fall",
+        "in Spring Boot",
+        "附近一天",
+    ],
+)
 def test_what_is_no_date(text: str) -> None:
     assert periods(text, NOW) == []
+
+
+@pytest.mark.parametrize("text", ["in the winter", "from December 28 to January 3", "12月28日到1月3日"])
+def test_a_period_over_new_year_fits_every_year(text: str) -> None:
+    (period,) = periods(text, NOW)
+    assert distance(period, date(2021, 12, 30)) == distance(period, date(2026, 1, 2)) == 0
+    assert distance(period, date(2021, 11, 30)) < 0 < distance(period, date(2021, 3, 5))
+
+
+def test_two_days_are_two_days_and_not_all_between() -> None:
+    assert [period.days for period in periods("on May 3 and May 9", NOW)] == [1, 1]
 
 
 def test_new_year_is_near_to_december() -> None:
