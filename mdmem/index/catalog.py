@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from mdmem.errors import MdmemError
 
-FORMAT = 1
+FORMAT = 2
 # How a name stands for a note; the first that fits wins.
 ID, PATH, STEM, TITLE, ALIAS = range(5)
 
@@ -33,7 +33,8 @@ CREATE TABLE notes (
   state TEXT NOT NULL DEFAULT 'ok', cut INTEGER, fields TEXT, body_line INTEGER NOT NULL DEFAULT 1,
   UNIQUE (path));
 CREATE INDEX notes_id ON notes (id);
-CREATE INDEX notes_kind ON notes (kind, status);
+CREATE INDEX notes_kind ON notes (kind, status, expires);
+CREATE INDEX notes_dated ON notes (dated) WHERE dated IN ('pending', 'file');
 CREATE TABLE tags (note INTEGER NOT NULL, tag TEXT NOT NULL, PRIMARY KEY (tag, note)) WITHOUT ROWID;
 CREATE INDEX tags_note ON tags (note);
 CREATE TABLE windows (

@@ -22,8 +22,9 @@ NAMED = 50  # notes that git is asked for by name
 
 def settle_dates(catalog: Catalog, store: Home) -> int:
     """Fill in the dates that wait for git; returns how many notes got theirs from a commit. The caller holds the lock."""
+    # As the partial index says it, which knows these few among all notes.
     rows = catalog.rows(
-        "SELECT rowid, path, mtime_ns, fields, dated FROM notes WHERE folder = '' AND dated IN (?, ?)", (PENDING, FILE)
+        f"SELECT rowid, path, mtime_ns, fields, dated FROM notes WHERE folder = '' AND dated IN ('{PENDING}', '{FILE}')"
     )
     if not rows:
         return 0

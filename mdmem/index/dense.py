@@ -23,10 +23,12 @@ from mdmem.locks import try_lock
 if TYPE_CHECKING:
     from mdmem.config import Config
     from mdmem.index.changes import Tell
+    from mdmem.index.window_table import WindowTable
 
 Lock = Callable[[], AbstractContextManager[object]]
 
 CHUNKING = f"windows-{WINDOWS}"
+PART = 5_000  # rows of the catalog that are Python objects at a time
 BATCH = 32  # windows embedded between two writes: what a kill can lose
 COMPACT = 2.0  # rows per living window from which on the file is written anew
 
@@ -41,6 +43,7 @@ class Dense:
         self.trouble = ""
         self._embedder: Embedder | None = None
         self._vectors: Vectors | None = None
+        self._windows: WindowTable | None = None
         self._map: tuple[Any, Any] | None = None
         self._pending: tuple[str, list[int]] | None = None  # what it belongs to, windows without a vector
         # Windows by script: what it belongs to, which places, their rows.
@@ -87,9 +90,15 @@ class Dense:
 
     def forget(self) -> None:
         """Drop what is open; the next use opens the files again."""
-        self._vectors = None
+        self._vectors = self._windows = None
         self._map = self._pending = None
         self._masks.clear()
+
+    def rest(self) -> None:
+        """Give back the memory that holds the vectors: what is searched next is read again, mostly from the system's cache."""
+        vectors = self._vectors  # another thread may be at work
+        if vectors is not None:
+            vectors.rest()
 
     def missing(self, catalog: Catalog) -> list[int]:
         """Return the rowids of windows without a vector, one for each text: first windows of notes before later ones,
@@ -98,15 +107,21 @@ class Dense:
         if stored is None:
             return []
 
-        def read(connection: sqlite3.Connection) -> list[tuple[int, str]]:
+        def read(connection: sqlite3.Connection) -> list[int]:
             cursor = connection.cursor()
             cursor.row_factory = None
             # By the index on hashes alone, so that no text is read.
-            return cursor.execute("SELECT rowid, hash FROM windows").fetchall()
+            cursor.execute("SELECT rowid, hash FROM windows")
+            found: list[int] = []
+            while some := cursor.fetchmany(PART):
+                have = stored.has([digest for _, digest in some])
+                found += [rowid for (rowid, _), known in zip(some, have) if not known]
+            return found
 
-        rows = catalog.read(read)
-        have = stored.has([digest for _, digest in rows])
-        lacking = listed(rowid for (rowid, _), known in zip(rows, have) if not known)
+        if self._windows is not None:
+            # This process has searched: what came since is all that is to be read.
+            self._windows.follow(catalog, stored)
+        lacking = listed(self._windows.lacking if self._windows is not None else catalog.read(read))
         ordered = catalog.rows(
             "SELECT w.rowid, w.hash FROM windows w JOIN notes n ON n.rowid = w.note "
             "WHERE w.rowid IN (SELECT value FROM json_each(?)) "
@@ -265,13 +280,15 @@ class Dense:
         up once."""
         import numpy as np
 
+        from mdmem.index.window_table import marked
+
         kept = self._masks.get(script)
         same = kept is not None and kept[0] is notes and kept[1] is allowed
         if kept is None or not same or not isinstance(allowed, (frozenset, type(None))):
             mask = np.ones(len(notes), bool) if script is None else wide == script
             if allowed is not None:
                 mask &= np.isin(notes, np.fromiter(allowed, dtype=np.int64, count=len(allowed)))
-            kept = self._masks[script] = notes, allowed, mask, np.unique(rows[mask])
+            kept = self._masks[script] = notes, allowed, mask, marked(rows[mask], int(rows.max(initial=-1)) + 1)
         return kept[2], kept[3]
 
     def cosines(self, catalog: Catalog, query: Any, wanted: Sequence[int]) -> dict[int, float]:
@@ -340,22 +357,18 @@ class Dense:
             return None
         import numpy as np
 
+        from mdmem.index.window_table import WindowTable, marked
+
         stamp = (catalog.meta("epoch"), catalog.changed(), stored.generation, len(stored))
         if self._map is None or self._map[0] != stamp:
-
-            def read(connection: sqlite3.Connection) -> list[tuple[int, int, str, int]]:
-                cursor = connection.cursor()
-                cursor.row_factory = None
-                return cursor.execute("SELECT rowid, note, hash, wide FROM windows ORDER BY rowid").fetchall()
-
-            found = catalog.read(read)
-            rows = stored.rows_of([row[2] for row in found])
-            have = rows >= 0
-            rowids = np.array([row[0] for row in found], dtype=np.int64)[have]
-            notes = np.array([row[1] for row in found], dtype=np.int64)[have]
-            rows = rows[have]
-            wide = np.array([row[3] for row in found], dtype=bool)[have]
-            self._map = (stamp, (rowids, notes, rows, np.argsort(rows, kind="stable"), np.unique(rows), wide))
+            if self._windows is None:
+                self._windows = WindowTable()
+            self._windows.follow(catalog, stored)
+            table = self._windows
+            have = table.rows >= 0
+            rows = table.rows[have]
+            rest = (rows, np.argsort(rows, kind="stable"), marked(rows, len(stored)), table.wide[have])
+            self._map = (stamp, (table.rowids[have], table.notes[have], *rest))
         return (stored, *self._map[1])
 
 

@@ -117,6 +117,11 @@ class Parts:
         with self.mutex:
             self._drop()
 
+    def rest(self) -> None:
+        """Give back the memory of the vectors while nobody asks; they are found again by themselves."""
+        if "dense" in self.__dict__:
+            self.dense.rest()
+
     def _drop(self) -> None:
         if self._catalog is not None:
             self._catalog.close()

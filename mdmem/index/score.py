@@ -109,7 +109,7 @@ class Corpus:
             total = 0
             for part in self.parts:
                 lengths = part.segment.lengths[number]
-                total += sum(lengths) - sum(lengths[doc] for doc in part.dead)
+                total += part.segment.totals[number] - sum(lengths[doc] for doc in part.dead)
             self.averages.append(total / self.count if self.count and total else 1.0)
 
     def weigh(self, words: Iterable[tuple[str, float]]) -> list[Term]:
@@ -336,7 +336,12 @@ class Corpus:
 def _dead(segment: Segment, gone: Collection[int]) -> frozenset[int]:
     if not gone:
         return segment.dead
-    return segment.dead | {doc for doc, note in enumerate(segment.notes) if note in gone}
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not segment.size:
+        return segment.dead | {doc for doc, note in enumerate(segment.notes) if note in gone}
+    notes = numpy.frombuffer(segment.notes, numpy.int64)
+    wanted = numpy.fromiter(gone, numpy.int64, len(gone))
+    return segment.dead.union(numpy.flatnonzero(numpy.isin(notes, wanted)).tolist())
 
 
 def _distinct(numbers: Any) -> Any:

@@ -20,6 +20,7 @@ from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -178,6 +179,11 @@ class Segment(ABC):
     def size(self) -> int:
         """Documents, dead ones included."""
         return len(self.windows)
+
+    @cached_property
+    def totals(self) -> tuple[int, ...]:
+        """The terms of each field in all documents, dead ones included."""
+        return tuple(map(sum, self.lengths))
 
     @abstractmethod
     def postings(self, term: str) -> Postings | None:

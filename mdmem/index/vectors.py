@@ -123,6 +123,12 @@ class Vectors:
             self._check(row)
         return True
 
+    def rest(self) -> None:
+        """Let the system have the memory that the matrix takes until it is looked at again."""
+        mapped = self._map
+        if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+            mapped.madvise(mmap.MADV_DONTNEED)
+
     def rows_of(self, hashes: Sequence[str]) -> Rows:
         """Return int64 [len(hashes)]: the row of each hash, -1 where there is none."""
         return self._find(hash_bytes(hashes))

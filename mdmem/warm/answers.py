@@ -234,6 +234,12 @@ class Answers:
             held.looked = time.monotonic()
             held.looking = False
 
+    def rest(self) -> None:
+        """Nobody asks for the moment: give back the memory that is had again from the system at the next question."""
+        with self.lock:
+            for held in self.held.values():
+                held.store.index.rest()
+
     def tidy(self) -> None:
         """Drop stores that are gone or unused."""
         now = time.monotonic()

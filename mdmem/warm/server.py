@@ -33,14 +33,18 @@ Answer = Callable[[dict[str, Any]], dict[str, Any]]
 class Server:
     """The listening socket and its life."""
 
-    def __init__(self, answer: Answer, tidy: Callable[[], None], idle: float = IDLE) -> None:
+    def __init__(
+        self, answer: Answer, tidy: Callable[[], None], idle: float = IDLE, rest: Callable[[], None] | None = None
+    ) -> None:
         self.answer = answer
         self.tidy = tidy
+        self.rest = rest
         self.idle = idle
         self.last = time.monotonic()
         self.started = time.time()
         self.served = 0
         self.settled = 0
+        self.rested = 0
         self.ending = threading.Event()
         self.slots = threading.BoundedSemaphore(AT_ONCE)
         self.busy = 0
@@ -78,7 +82,7 @@ class Server:
                 if now - looked > ROUND or line is None:
                     looked = now
                     self.tidy()
-                    self._settle()
+                    self._settle(line is None)
                     if not self._ours():
                         break
                 if now - self.last > self.idle and not self.busy:
@@ -88,9 +92,12 @@ class Server:
             if self._ours():
                 os.unlink(self.path)
 
-    def _settle(self) -> None:
+    def _settle(self, quiet: bool) -> None:
         """Free what is in circles (an index that was replaced holds its files open), then spare the collector the rest: it
-        would go through all of it in the middle of a search."""
+        would go through all of it in the middle of a search. `quiet`: nobody has asked for a while."""
+        if quiet and self.rest is not None and self.served != self.rested:
+            self.rested = self.served
+            self.rest()
         if self.served != self.settled:
             self.settled = self.served
             gc.unfreeze()
@@ -182,7 +189,7 @@ def serve(lock: int | None = None, idle: float | None = None, first: dict[str, A
     memory.sparing()
     answers = Answers()
     seconds = idle if idle is not None else float(os.environ.get("MDMEM_SERVE_IDLE", IDLE))
-    server = Server(answers.answer, answers.tidy, seconds)
+    server = Server(answers.answer, answers.tidy, seconds, answers.rest)
     if threading.current_thread() is threading.main_thread():
 
         def stop(number: int, frame: object) -> None:

@@ -133,3 +133,16 @@ def test_any_damage_to_a_file_is_noticed(tmp_path: Path, suffix: str, harm: str)
         segment = FileSegment(tmp_path, "a")
         for _ in segment.every():
             pass
+
+
+def test_notes_that_are_gone_are_counted_alike_with_and_without_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numpy")
+    content = rows(200)
+    segment = written(tmp_path, "s", content, dead=(0, 5))
+    gone = {3, 17, 40, 999}
+    fast = Corpus([segment], gone)
+    monkeypatch.delitem(sys.modules, "numpy")
+    plain = Corpus([segment], gone)
+    assert fast.parts[0].dead == plain.parts[0].dead > {0, 5}
+    assert all(type(doc) is int for doc in fast.parts[0].dead)
+    assert (fast.count, fast.averages) == (plain.count, plain.averages)

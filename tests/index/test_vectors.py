@@ -279,3 +279,21 @@ def test_hashes_that_share_their_first_half_are_told_apart(tmp_path: Path) -> No
     assert Vectors(tmp_path / "none", "m", DIMS).has([other]) == [False]
     assert store.compact([keys[2], keys[0]]) == len(keys) - 2
     assert store.rows_of([keys[0], keys[1], keys[2]]).tolist() == [0, -1, 1]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_at_rest_the_matrix_takes_no_memory_and_is_found_again(tmp_path: Path) -> None:
+    store = Vectors(tmp_path, "m", 384)
+    store.add(names(4000), units(4000, dims=384))
+    query = units(1, seed=9, dims=384)[0]
+
+    def held() -> int:
+        """Return the kilobytes of the matrix in this process."""
+        part = Path("/proc/self/smaps").read_text().split(".f32\n")[1]
+        return int(part.split("Rss:")[1].split()[0])
+
+    before = store.search(query, None, 20)
+    assert held() > 5000
+    store.rest()
+    assert held() == 0
+    assert store.search(query, None, 20) == before

@@ -417,3 +417,36 @@ def test_the_warm_process_tells_the_c_library_before_it_begins(monkeypatch: pyte
     thread.start()
     thread.join(20)
     assert told == [before + 1]
+
+
+def test_memory_that_is_had_again_is_given_back_only_when_nobody_asks() -> None:
+    rested: list[int] = []
+    made = server.Server(lambda request: {}, lambda: None, rest=lambda: rested.append(1))
+    made._settle(quiet=True)
+    assert not rested  # nothing was asked since
+    made._reply(b'{"op": "recall"}')
+    made._settle(quiet=False)
+    assert not rested
+    made._settle(quiet=True)
+    made._settle(quiet=True)
+    assert rested == [1]
+
+
+def test_the_warm_process_lets_the_vectors_of_all_its_stores_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mdmem.index.vectors import Vectors
+    from mdmem.warm.answers import Answers
+
+    monkeypatch.delenv("MDMEM_EMBEDDING_BACKEND")
+    store = make_store(tmp_path / "store")
+    add_note(store, "memories/pg.md", "Billing runs on PostgreSQL 16.", type="decision", title="Billing")
+    index(store)
+    answers = Answers()
+    answers.answer({"op": "warm", "root": str(store), "agent": "a"})
+    (held,) = answers.held.values()
+    wait_until(lambda: not held.looking)
+    held.store.index.refresh(embed_budget_s=None)
+    assert held.store.index.vector_search("billing")
+    rested: list[int] = []
+    monkeypatch.setattr(Vectors, "rest", lambda self: rested.append(len(self)))
+    answers.rest()
+    assert rested == [1]
