@@ -2,7 +2,7 @@
 
     python benchmarks/all.py                                        1,000 and 10,000 notes, both languages, both engines
     python benchmarks/all.py --sizes 100000 --languages en --no-sync
-    python benchmarks/all.py --only hooks                            one part: scale, engines, hooks, embedding or vectors
+    python benchmarks/all.py --only hooks                            one part: scale, sync, engines, hooks, embedding or vectors
     python benchmarks/all.py --render                                write the table again from the kept results
 
 Each part is a run of one of the scripts beside this one, in a process of its own; its results are kept in
@@ -64,6 +64,7 @@ ROWS: dict[str, int] = {
     "process status, starts": 1,
     "sync, first push of everything, s": 1,
     "sync, nothing new, ms": 0,
+    "sync of one changed note, ms": 0,
     "sync that brings 1,000 notes, s": 1,
     "memory after 20 questions, MB": 0,
     "memory of the warm process, MB": 0,
@@ -131,6 +132,12 @@ def measure(given: argparse.Namespace, results: Results, keep: Path) -> None:
                     words += ["--questions", str(given.questions), "--clock", given.clock]
                     words += ["--vectors-cache", str(given.vectors_cache)] if given.vectors_cache else []
                     put("scale", f"{engine} {language} {size}", run("scale.py", *words))
+    if "sync" in wanted:
+        for size in given.sizes:
+            for language in given.languages:
+                for engine in given.engines:
+                    words = ["--notes", str(size), "--language", language, "--engine", engine, "--runs", str(given.runs)]
+                    put("sync", f"{engine} {language} {size}", run("scale.py", *words, "--clock", given.clock, "--sync-only"))
     if "engines" in wanted:
         for size in given.sizes:
             for language in given.languages:
@@ -164,9 +171,18 @@ def render(results: Results) -> str:
     """Return the section of docs/benchmarks.md."""
     lines = [BEGIN, ""]
     scale = results.get("scale", {})
+    # Measured by itself, sync is the newer figure; nothing else is taken from such a run.
+    synced = {
+        key: {name: value for name, value in run.items() if name.startswith("sync")}
+        for key, run in results.get("sync", {}).items()
+    }
     for language, said in LANGUAGES.items():
         found = {
-            engine: {run["notes"]: run for key, run in scale.items() if key.startswith(f"{engine} {language} ")}
+            engine: {
+                run["notes"]: {**run, **synced.get(key, {})}
+                for key, run in scale.items()
+                if key.startswith(f"{engine} {language} ")
+            }
             for engine in ("whoosh", "tantivy")
         }
         sizes = sorted({size for runs in found.values() for size in runs})
@@ -308,7 +324,7 @@ NEAR = {"p50_ms": 2, "recall": 3, "build_s": 0, "memory_mb": 0}
 def _machines(results: Results) -> list[str]:
     """Return one line for each machine and day that results come from."""
     seen: dict[str, None] = {}
-    for part in ("scale", "engines", "hooks", "embedding", "vectors"):
+    for part in ("scale", "sync", "engines", "hooks", "embedding", "vectors"):
         for value in results.get(part, {}).values():
             m = value["machine"]
             packages = ", ".join(f"{name} {number}" for name, number in sorted(m["packages"].items()))
@@ -336,7 +352,7 @@ def main() -> int:
     parser.add_argument("--engines", type=lambda text: text.split(","), default=["whoosh", "tantivy"])
     parser.add_argument("--vectors", choices=["none", "random", "real"], help="default: real up to 1,000 notes, random above")
     parser.add_argument("--vectors-cache", type=Path, help="real vectors up to 10,000 notes, kept here and used again")
-    parser.add_argument("--only", action="append", choices=["scale", "engines", "hooks", "embedding", "vectors"])
+    parser.add_argument("--only", action="append", choices=["scale", "sync", "engines", "hooks", "embedding", "vectors"])
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--clock", choices=["wall", "cpu"], default="wall", help="cpu: processor times, on a busy machine")

@@ -164,8 +164,10 @@ def measure(
     sync: bool = True,
     questions: int = 200,
     cache: Path | None = None,
+    sync_only: bool = False,
 ) -> dict[str, Any]:
-    """Return every figure for one store; `vectors`: none, random or real; without `sync` nothing is pushed or fetched."""
+    """Return every figure for one store; `vectors`: none, random or real; without `sync` nothing is pushed or fetched, with
+    `sync_only` nothing else is measured."""
     from mdmem.recall.query import Query
     from mdmem.recall.recall import recall
     from mdmem.setup import init
@@ -185,6 +187,9 @@ def measure(
     out["build words, CPU s"] = time.process_time() - cpu
     git(root, "add", "-A")
     git(root, "commit", "-qm", "all notes")
+    if sync_only:
+        _synced(root, language, runs, out)
+        return out
     if vectors == "real":
         embedded(store, language, cache, out)
     elif vectors == "random":
@@ -325,6 +330,12 @@ def _synced(root: Path, language: str, runs: int, out: dict[str, Any]) -> None:
     sync = [sys.executable, "-m", "mdmem", "sync"]
     out["sync, first push of everything, s"] = process(sync, 1, root) / 1000
     out["sync, nothing new, ms"] = process(sync, runs, root)
+    note = next(iter(sorted((root / "memories").glob("*.md"))))
+    took = []
+    for number in range(runs):
+        note.write_text(f"{note.read_text('utf-8')}\nA line that was added on day {number}.\n", "utf-8")
+        took.append(process(sync, 1, root))
+    out["sync of one changed note, ms"] = statistics.median(took)
     named = subprocess.run(["git", "symbolic-ref", "--short", "HEAD"], cwd=root, check=True, capture_output=True, text=True)
     git(base, "clone", "-q", "-b", named.stdout.strip(), str(base / "remote.git"), str(base / "other"))
     synced = []
@@ -348,6 +359,7 @@ def main() -> int:
     parser.add_argument("--vectors", choices=["none", "random", "real"], default="none", help="real: minutes at 10,000")
     parser.add_argument("--vectors-cache", type=Path, help="keep real vectors here, and take them from here")
     parser.add_argument("--no-sync", action="store_true", help="leave out pushing and fetching")
+    parser.add_argument("--sync-only", action="store_true", help="measure pushing and fetching alone")
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--clock", choices=["wall", "cpu"], default="wall", help="cpu: processor times, on a busy machine")
@@ -365,7 +377,7 @@ def main() -> int:
         os.environ.update(MDMEM_SERVE="off", PYTHONPATH=str(ROOT), MDMEM_DEVICE="bench", MDMEM_AGENT="bench")
         os.environ.update(XDG_RUNTIME_DIR=str(base / "run"), HOME=str(base), MDMEM_INDEX_ENGINE=given.engine)
         words = (given.notes, given.language, given.vectors, given.runs, not given.no_sync, given.questions)
-        out = measure(base, *words, given.vectors_cache)
+        out = measure(base, *words, given.vectors_cache, given.sync_only)
     if given.as_json:
         print(json.dumps(out, indent=1, ensure_ascii=False))
     else:

@@ -2,7 +2,8 @@
 numbers of each file before each read.
 
 It only saves work. Whatever it cannot vouch for makes it say "anything may have changed", and all files are looked at:
-lost events, a new, moved or removed folder, a file system that others write to. A whole look every minute stands behind it.
+lost events, a new, moved or removed folder, a file system that others write to. A whole look every minute stands behind it,
+in a large store less often.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from mdmem.notes.scan import MAX_BYTES, SKIPPED, FileStat, Numbers
 if TYPE_CHECKING:
     from mdmem.index.catalog import Catalog
 
-# Seconds after which everything is looked at again, whatever was told.
-WHOLE = 60.0
+# Seconds after which everything is looked at again, whatever was told. A look that takes long comes less often: it may take
+# one part in SHARE of a process's time, but is not put off beyond LONGEST seconds.
+WHOLE, SHARE, LONGEST = 60.0, 200, 600.0
 LONE = 2  # looks after which a process is one that lives on
 FOLDERS = 4_000  # of a store with more it is not worth the user's share of watches
 LINKED = 100  # notes with a second name, which are asked for one by one
@@ -168,6 +170,7 @@ class Lookout:
         self._watch: Watch | None = None
         self._seen: Seen | None = None
         self._at = 0.0
+        self._rest = WHOLE
         # Paths that differed at the whole look or were told of since, as they stand now (None: gone).
         self._files: dict[str, Numbers | None] = {}
         self._open: set[str] = set()  # those whose change the catalog may not have yet
@@ -191,7 +194,7 @@ class Lookout:
     def look(self, sources: Sequence[Source], between: bool = False) -> tuple[Seen, bool]:
         """Return what stands on disk, and whether all of it was looked at (else `some` has the changes). `between`: nobody
         waits for an answer."""
-        due = self.clock() - self._at >= WHOLE and (between or not self.behind)
+        due = self.clock() - self._at >= self._rest and (between or not self.behind)
         if self._watch is not None and self._seen is not None and not due:
             told = self._watch.changed()
             if told is not None and self._take(sources, told | self._linked):
@@ -218,7 +221,9 @@ class Lookout:
                 watch.enter(root, None)  # where the folders of ours may yet appear
             return lambda folder, prefix: watch.enter(folder, source.prefix + prefix)
 
+        began = self.clock()
         seen = looking.look(sources, entering)
+        self._rest = max(WHOLE, min(LONGEST, (self.clock() - began) * SHARE))
         linked = {path for source in sources for path in source.folder.last_scan.linked}
         if watch.failed or seen.unread or len(linked) > LINKED:
             watch.close()

@@ -72,21 +72,24 @@ class Considered:
     looked: list[tuple[Note, Verdict]] = field(default_factory=list)
 
 
-def decide(store: Store, memory: Memory, *, when: datetime | None = None, load: bool = False) -> Considered:
-    """Return what becomes of a checked memory. `when`: the moment it was said, where that is not now. Never raises for an
-    index that cannot be read: then nothing is near."""
+def decide(
+    store: Store, memory: Memory, *, when: datetime | None = None, load: bool = False, looked: bool = False
+) -> Considered:
+    """Return what becomes of a checked memory. `when`: the moment it was said, where that is not now; `looked`: the index was
+    brought up to the files just now. Never raises for an index that cannot be read: then nothing is near."""
     try:
-        return _decide(store, memory, when, load)
+        return _decide(store, memory, when, load, looked)
     except MdmemError:
         return Considered(Decision())
 
 
-def _decide(store: Store, memory: Memory, when: datetime | None, load: bool) -> Considered:
+def _decide(store: Store, memory: Memory, when: datetime | None, load: bool, looked: bool) -> Considered:
     from mdmem.recall.select import agent_scopes, may_read
 
     if not may_read(memory.scope, agent_scopes(store)):
         return Considered(Decision())  # who may not read a scope learns nothing of what is in it
-    store.index.refresh(embed_budget_s=0.0)
+    if not looked:
+        store.index.refresh(embed_budget_s=0.0)
     hits = store.index.text_hits(f"{memory.title} {memory.text[:2000]}", None, 4 * BY_WORDS)
     key = str(memory.extra.get("fact_key") or "").strip()
     near = nearest(store, memory.title, memory.text, load)
@@ -112,12 +115,13 @@ def candidates(
     order = [*dict.fromkeys(by_words)][: 2 * BY_WORDS]
     wanted = [*order, *(note for note in cosines if note not in order)]
     marks = ", ".join("?" * len(wanted))
+    # `+`: by rowid, not by way of every memory; only a fact_key has them all looked through.
     sql = (
-        "SELECT rowid, path, type, fact_key, title FROM notes WHERE kind = 'memory' AND folder = '' AND state = 'ok' "
+        "SELECT rowid, path, type, fact_key, title FROM notes WHERE +kind = 'memory' AND folder = '' AND state = 'ok' "
         f"AND COALESCE(status, '') {'NOT ' if retired else ''}IN ('', 'active') AND COALESCE(NULLIF(scope, ''), 'shared') = ? "
-        f"AND (rowid IN ({marks}) OR (? != '' AND fact_key = ?))"
+        f"AND {f'(rowid IN ({marks}) OR fact_key = ?)' if key else f'rowid IN ({marks})'}"
     )
-    rows = store.index.catalog.rows(sql, [scope, *wanted, key, key])
+    rows = store.index.catalog.rows(sql, [scope, *wanted, *([key] if key else ())])
     place = {note: number for number, note in enumerate(wanted)}
     rows.sort(key=lambda row: (row["fact_key"] != key or not key, place.get(row["rowid"], 0), row["path"]))
     found: list[tuple[Note, float | None]] = []

@@ -102,16 +102,18 @@ def remember(store: Store, memory: Memory) -> Remembered:
     local = memory.scope == "local"
     folder = store.local_folder if local else store.folder
     considered = None
+    # One look at all files serves the id, the decision and the search below.
+    looked = not local and _looked(store)
     for attempt in range(20):
         identity = names.memory_id("memory", memory.scope, memory.text, "" if attempt == 0 else str(attempt))
-        existing = find_id(store, folder, identity)
+        existing = find_id(store, folder, identity, catalogued=looked)
         if existing is not None:
             if not same_content(existing, memory) or existing.status not in ("", "active"):
                 continue  # that id belongs to another text, or to one that was forgotten: salt it
             return _again(store, folder, existing, memory, found)
         path = names.memory_path(memory.title, identity)
         if considered is None and not local:
-            considered = _considered(store, memory)
+            considered = _considered(store, memory, looked)
             said = _said_already(store, memory, considered, found)
             if said is not None:
                 return said
@@ -127,7 +129,16 @@ def remember(store: Store, memory: Memory) -> Remembered:
     raise ConflictFound("could not find a free id for this memory", hint="try again")
 
 
-def _considered(store: Store, memory: Memory) -> Considered:
+def _looked(store: Store) -> bool:
+    """Bring the index up to the files; returns whether it holds them all."""
+    try:
+        done = store.index.refresh(embed_budget_s=0.0)
+    except MdmemError:
+        return False
+    return not done.busy and not done.pending_notes
+
+
+def _considered(store: Store, memory: Memory, looked: bool) -> Considered:
     """Return the write decision, its fields put into the memory. What a person said outright is not decided again."""
     from mdmem.learn.apply import fields_of
     from mdmem.learn.decide import Decision, decide
@@ -137,7 +148,7 @@ def _considered(store: Store, memory: Memory) -> Considered:
 
         old = find(store, memory.supersedes)[1]
         memory.extra["supersedes"] = [old.id] if old.id else []
-    considered = decide(store, memory)
+    considered = decide(store, memory, looked=looked)
     if memory.supersedes or memory.apart:
         considered.decision = Decision()
     elif memory.ask and considered.decision.doubt:
@@ -293,14 +304,15 @@ def related(store: Store, found: TextHits | None, path: str) -> list[dict[str, A
     return [{"id": row["id"] or "", "path": row["path"], "title": row["title"] or ""} for row in shown[:RELATED]]
 
 
-def find_id(store: Store, folder: Folder, identity: str) -> Note | None:
-    """Return the note with an id: by its file name first, then by the catalog; None when there is none."""
+def find_id(store: Store, folder: Folder, identity: str, *, catalogued: bool = False) -> Note | None:
+    """Return the note with an id: by its file name first, then by the catalog; None when there is none. `catalogued`: the
+    catalog holds all files of the store, so that names need not be read."""
     suffix = f"-{identity}.md"
     try:
-        names = os.listdir(folder.root / "memories")
+        names = os.listdir(folder.root / "memories") if not catalogued else []
     except OSError:
         names = []
-    for name in names:
+    for name in (name for name in names if identity in name):
         if name.endswith(suffix) or name == f"{identity}.md":
             note = folder.read(f"memories/{name}")
             if note.ok and note.id == identity:

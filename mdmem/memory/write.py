@@ -43,17 +43,19 @@ def commit(
     store.notices += leased
     notice = "; ".join(leased)
     if store.mode == "embedded" and not by_name:
-        _fold_in(store)
+        _fold_in(store, paths)
         return Committed(False, reason="inside a code repository mdmem leaves the commit to you", notice=notice)
     result = commit_paths(store.git, [store.to_git(path) for path in paths], subject, {**trailers(store), **(more or {})})
-    _fold_in(store)
+    _fold_in(store, paths)
     return Committed(result.done, result.rev, "" if result.done else result.reason, notice)
 
 
-def _fold_in(store: Store) -> None:
-    """Bring the words of what was written into the index, so that a hook, which only reads it, sees them."""
+def _fold_in(store: Store, paths: Iterable[str]) -> None:
+    """Bring the words of what was written into the index, so that a hook, which only reads it, sees them. Other files are not
+    looked at where they were before by this process: who reads next does that."""
     try:
-        store.index.refresh(embed_budget_s=0.0)
+        store.index.brought_up()
+        store.index.refresh(embed_budget_s=0.0, paths=paths)
     except MdmemError:
         return  # the index is derived: the next read mends it and says so
 

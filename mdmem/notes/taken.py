@@ -69,7 +69,8 @@ class Taken:
         """Return the names in folder that equal part but for case and Unicode form, part itself left out."""
         same = fold(part)
         if self._known is None:
-            found = [name for name in names_in(folder) if fold(name) == same]
+            # Almost every name is another one at first sight: `fold` is asked only where a plain comparison cannot tell.
+            found = [name for name in names_in(folder) if (name.lower() == same if name.isascii() else fold(name) == same)]
         else:
             if folder not in self._known:
                 self._known[folder] = {}

@@ -114,6 +114,8 @@ def write_blobs(git: Git, contents: Iterable[bytes], timeout: float = 300.0) -> 
 
 
 _PACK_BYTES = 32 << 20
+# Below this many entries a commit with its trees stays under fastimport.unpackLimit (100 objects), unless the user set it.
+_FEW = 24
 
 
 def write_commit(git: Git, commit: NewCommit, *, force: bool = False, timeout: float = 120.0) -> str:
@@ -121,7 +123,10 @@ def write_commit(git: Git, commit: NewCommit, *, force: bool = False, timeout: f
 
     The ref moves only forward, and only if nobody else moved it meanwhile, unless `force`. Raises Moved, GitFailed.
     """
-    args = (*DURABLE, "fast-import", "--quiet", "--date-format=raw", *(("--force",) if force else ()))
+    # Few objects become loose ones at once: what git packs them in on the way there is not worth squeezing, and the tree of
+    # a large folder is megabytes.
+    plain = ("-c", "pack.compression=0") if len(commit.entries) < _FEW else ()
+    args = (*DURABLE, *plain, "fast-import", "--quiet", "--date-format=raw", *(("--force",) if force else ()))
     done = git.run(*args, input=b"".join(_lines(commit)), timeout=timeout, check=False)
     if done.code == 1:
         raise Moved("the branch moved meanwhile", why=done.err.strip(), status=1, err=done.err)

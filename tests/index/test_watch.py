@@ -132,6 +132,39 @@ def test_a_whole_look_stands_behind_it_every_minute(root: Path, opened: Opened, 
 
 
 @linux
+def test_a_whole_look_that_takes_long_comes_less_often(root: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(root, "memories/a.md", "the walrus sings", title="A")
+    index = watching(opened())
+    lookout, seconds = index.lookout, [1000.0]
+    lookout.clock = lambda: seconds[0]
+    slow = watch.looking.look
+
+    def look(*words: object) -> object:
+        seconds[0] += 2.0
+        return slow(*words)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(watch.looking, "look", look)
+    lookout.close()
+    index.refresh()
+    whole = lookout.whole
+    for later, looked in ((watch.WHOLE, 0), (2.0 * watch.SHARE - watch.WHOLE - 1.0, 0), (1.0, 1)):
+        seconds[0] += later
+        index.refresh()
+        assert lookout.whole == whole + looked
+
+
+def test_a_save_looks_at_all_files_once(root: Path, opened: Opened) -> None:
+    from mdmem.memory.remember import Memory, remember
+
+    write(root, "memories/a.md", "the walrus sings", title="A")
+    store = opened()
+    remember(store, Memory("fact", "The walrus sings at night."))
+    assert store.index.lookout.whole == 1
+    assert len(found(store.index, "night")) == 1
+    assert store.index.verify() == []
+
+
+@linux
 def test_a_change_that_could_not_be_folded_in_is_told_again(root: Path, opened: Opened) -> None:
     write(root, "memories/a.md", "the walrus sings", title="A")
     index = watching(opened())
