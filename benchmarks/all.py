@@ -68,6 +68,8 @@ ROWS: dict[str, int] = {
     "sync that brings 1,000 notes, s": 1,
     "memory after 20 questions, MB": 0,
     "memory of the warm process, MB": 0,
+    "of this pages of mapped files, MB": 0,
+    "memory of the warm process while nobody asks, MB": 0,
     "index on disk, MB": 0,
     "of this words, MB": 1,
     "bare Python start, ms": 1,
@@ -144,7 +146,7 @@ def measure(given: argparse.Namespace, results: Results, keep: Path) -> None:
                 put("engines", f"{language} {size}", run("engines.py", "--counts", str(size), "--language", language))
     if "hooks" in wanted:
         for size in given.sizes:
-            if size <= 10_000:
+            if size <= 10_000 or given.only:
                 put("hooks", str(size), run("hooks.py", "--notes", str(size), "--runs", str(max(5, given.runs))))
     if "embedding" in wanted:
         put("embedding", "", run("embedding.py", "--rounds", str(min(5, given.runs))))

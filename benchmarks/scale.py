@@ -34,6 +34,7 @@ sys.path.insert(0, str(ROOT))
 CONSONANTS = tuple("bcdfghjklmnpqrstvwxz")
 HANZI = "数据库服务部署记忆索引合并同步冲突会话任务决定偏好项目代码测试缓存接口网络安全发布团队机器文件搜索"
 PULLED = 1_000
+RESTS = 33.0  # seconds after which a process that looks every fifteen has seen that nobody asks
 CLOCK = {"cpu": False}
 # A process that opens the store and asks, for the memory that this takes.
 ASKING = """
@@ -307,11 +308,19 @@ def _warm(store: Any, root: Path, queries: list[str], vectors: bool, runs: int, 
             command = [sys.executable, "-m", "mdmem", "recall", queries[3], *words]
             warm = process(command, runs + 2, root, {**os.environ, "MDMEM_SERVE": "auto"}) / out["bare Python start, ms"]
             out[f"process {' '.join(['recall', *words])}, with the warm process, starts"] = warm
-        status = client.ask({"op": "status"}) or {}
-        lines = Path(f"/proc/{status['pid']}/status").read_text()
-        out["memory of the warm process, MB"] = int(lines.split("VmRSS:")[1].split()[0]) / 1024
+        pid = (client.ask({"op": "status"}) or {})["pid"]
+        out["memory of the warm process, MB"], out["of this pages of mapped files, MB"] = _memory(pid)
+        time.sleep(RESTS)
+        out["memory of the warm process while nobody asks, MB"] = _memory(pid)[0]
     finally:
         client.ask({"op": "stop"})
+
+
+def _memory(pid: int) -> tuple[float, float]:
+    """Return the megabytes that a process has in memory, and those of them that stand in files and are the system's to take."""
+    said = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    taken = {name: int(said[name].split()[0]) / 1024 for name in ("VmRSS", "RssAnon")}
+    return taken["VmRSS"], taken["VmRSS"] - taken["RssAnon"]
 
 
 def git(cwd: Path, *words: str) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 
 # Parameters of mallopt.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
-# A block of so many bytes is mapped by itself and goes back when it is freed. What one search takes is below, also among a
-# hundred thousand windows: mapping it each time would cost more than it gives.
-LARGE = 1 << 20
+# A block of so many bytes is mapped by itself and goes back when it is freed; so much that was freed at the end of a heap
+# stays. What one search takes is below both, also among a hundred thousand windows: fetching that anew each time would cost
+# more than it gives.
+LARGE, SLACK = 4 << 20, 16 << 20
 HEAPS = 2
 
 
@@ -20,7 +21,7 @@ def sparing() -> None:
     """Have the C library keep little of what is freed. To be called before the first thread is started."""
     mallopt = _of_libc("mallopt")
     if mallopt is not None:
-        for name, value in ((_ARENA_MAX, HEAPS), (_MMAP_THRESHOLD, LARGE), (_TRIM_THRESHOLD, LARGE)):
+        for name, value in ((_ARENA_MAX, HEAPS), (_MMAP_THRESHOLD, LARGE), (_TRIM_THRESHOLD, SLACK)):
             mallopt(name, value)
 
 

@@ -393,15 +393,16 @@ def test_what_a_large_store_took_for_a_moment_is_given_back() -> None:
         memory.sparing()
         kept = []
         def work():
-            bytes(3_000_000)  # the C library maps no block of this size any more unless it is told to
-            kept.append([bytes(2_000_000) for _ in range(20)][-1])
+            b"x" * 9_000_000  # the C library maps no block of this size any more unless it is told to
+            some = [b"x" * (5_000_000 + number) for number in range(10)]
+            kept.append(b"x" * 200_000)
         def held():
             return int(Path("/proc/self/status").read_text().split("RssAnon:")[1].split()[0]) / 1024
         before = held()
         for _ in range(6):
             thread = threading.Thread(target=work); thread.start(); thread.join()
         assert held() - before < 20, held() - before
-        kept += [bytes(100_000) for _ in range(300)]
+        kept += [b"x" * (100_000 + n) for n in range(300)]
         del kept[6:-1]
         memory.trim()
         assert held() - before < 20, held() - before
