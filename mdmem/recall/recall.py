@@ -169,7 +169,6 @@ def _explained(found: list[Streams], query: Query, settings: Settings) -> dict[s
         "fusion": settings.fusion,
         "bm25_weight": word_weight(found, settings),
         "speakers": sorted({name for streams in found for name in streams.speakers}),
-        "conversations": settings.conversations,
         "decay_window_days": settings.window if query.decay else None,
         "decay": settings.shape if query.decay and settings.window is not None else None,
     }

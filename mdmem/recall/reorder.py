@@ -51,19 +51,22 @@ def diverse(items: Sequence[T], group: Callable[[T], Hashable | None], most: int
     return [*head, *back, *items[taken:]]
 
 
-def mmr(scores: Sequence[float], alike: Sequence[Sequence[float]], balance: float = 0.7) -> list[int]:
+def mmr(
+    scores: Sequence[float], alike: Sequence[Sequence[float]], balance: float = 0.7, places: int | None = None
+) -> list[int]:
     """Return the order of maximal marginal relevance (Carbonell and Goldstein 1998): next is the greatest
-    balance·score − (1 − balance)·(likeness to the nearest one taken). `scores` fall; both are 0…1; ties: the earlier."""
+    balance·score − (1 − balance)·(likeness to the nearest one taken). `scores` fall; both are 0…1; ties: the earlier.
+    `places`: only that many are chosen so, and the others follow in their order."""
     left = list(range(len(scores)))
     out: list[int] = []
     near = [0.0] * len(scores)
-    while left:
+    while left and (places is None or len(out) < places):
         best = max(left, key=lambda place: (balance * scores[place] - (1.0 - balance) * near[place], -place))
         left.remove(best)
         out.append(best)
         for place in left:
             near[place] = max(near[place], alike[best][place])
-    return out
+    return out + left
 
 
 def likeness(vectors: Sequence[Any]) -> list[list[float]]:

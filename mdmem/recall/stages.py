@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from mdmem.recall.route import Route
 
 BALANCE = 0.7  # λ of MMR: relevance against sameness
+# Sessions of one conversation are much alike: of what leads there, the places up to this one show different ones, at this λ.
+TALKED, TALK_BALANCE = 5, 0.85
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Switches:
     length: bool = False
     diversity: bool = False
     mmr: bool = False
+    conversations: bool = False
     routing: bool = False
     synonyms: bool = False
     rerank: bool = False
@@ -41,7 +44,7 @@ def switches(config: Config, query: Query) -> Switches:
     """Return what the settings say; nothing for a plain query."""
     if query.plain:
         return Switches()
-    names = ("standing", "length", "diversity", "mmr", "routing", "synonyms")
+    names = ("standing", "length", "diversity", "mmr", "conversations", "routing", "synonyms")
     chosen = {name: bool(config.get(f"recall.{name}")) for name in names}
     return Switches(**chosen, rerank=config.get("rerank.backend") in ("onnx", "http"))
 
@@ -67,7 +70,9 @@ def reordered(ranked: list[Ranked], query: Query, on: Switches, notices: list[st
     if on.rerank:
         ranked = _rerank(ranked, query, notices)
     if on.mmr:
-        ranked = _mmr(ranked, query.explain)
+        ranked = _mmr(ranked, query.explain, BALANCE)
+    elif on.conversations and query.mode == "hybrid" and any(one.streams.speakers for one in ranked):
+        ranked = _mmr(ranked, query.explain, TALK_BALANCE, TALKED)
     if on.diversity:
         ranked = _diversity(ranked, query.explain)
     return ranked
@@ -113,18 +118,20 @@ def _length(ranked: list[Ranked], explain: bool) -> list[Ranked]:
     return _multiply(ranked, factors, "length", explain)
 
 
-def _mmr(ranked: list[Ranked], explain: bool) -> list[Ranked]:
+def _mmr(ranked: list[Ranked], explain: bool, balance: float, places: int | None = None) -> list[Ranked]:
     head = ranked[: reorder.DEPTH]
-    vectors: list[Any] = []
-    for one in head:
-        window = one.candidate.near_window
-        vectors.append(one.streams.index.window_vectors([window]).get(window) if window else None)
+    known: dict[int, dict[int, Any]] = {}
+    for number in sorted({one.key[0] for one in head}):
+        mine = [one for one in head if one.key[0] == number]
+        wanted = sorted({one.candidate.near_window for one in mine} - {0})
+        known[number] = mine[0].streams.index.window_vectors(wanted) if wanted else {}
+    vectors = [known[one.key[0]].get(one.candidate.near_window) for one in head]
     if sum(vector is not None for vector in vectors) < 2:
         return ranked
     from mdmem.recall.fuse import scaled
 
     relevance = scaled({place: one.score for place, one in enumerate(head)})
-    order = reorder.mmr([relevance[place] for place in range(len(head))], reorder.likeness(vectors), BALANCE)
+    order = reorder.mmr([relevance[place] for place in range(len(head))], reorder.likeness(vectors), balance, places)
     if explain:
         for place, number in enumerate(order):
             if place != number:

@@ -34,6 +34,9 @@ def test_mmr_puts_what_says_the_same_behind_what_says_something_else() -> None:
     assert mmr([1.0, 0.9, 0.7], alike, 0.7) == [0, 2, 1]
     assert mmr([1.0, 0.9, 0.7], alike, 1.0) == [0, 1, 2]
     assert mmr([], [], 0.7) == []
+    # Of the places that are chosen so, the second is the last.
+    assert mmr([1.0, 0.9, 0.7, 0.0], [[*row, 0.0] for row in alike] + [[0.0] * 4], 0.7, 2) == [0, 2, 1, 3]
+    assert mmr([1.0, 0.9, 0.7], alike, 0.7, 1) == [0, 1, 2]
 
 
 def test_likeness_is_scaled_and_a_missing_vector_is_like_nothing() -> None:

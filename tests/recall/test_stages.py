@@ -65,7 +65,7 @@ def keep(store: Store, name: str, text: str, **fields: object) -> None:
 
 
 def ask(store: Store, text: str, **settings: Any) -> Recall:
-    defaults = ("standing", "length", "diversity", "mmr", "routing", "synonyms")
+    defaults = ("standing", "length", "diversity", "mmr", "conversations", "routing", "synonyms")
     store.config.values |= {f"recall.{name}": False for name in defaults}
     store.config.values |= {name.replace("__", "."): value for name, value in settings.items()}
     store.index.refresh(embed_budget_s=None)

@@ -94,7 +94,7 @@ def test_the_switch_and_what_explain_tells(store: Store) -> None:
     assert {title for title, one in steps.items() if one.get("others") == OTHERS} == {"2026-03-02", "2026-03-09"}
     # The last of a conversation has none after it.
     assert {title for title, one in steps.items() if "followed" in one} == {"2026-03-01", "2026-03-02", "2026-03-08"}
-    assert on.explained["conversations"] and not off.explained["conversations"]
+    assert "conversations" in on.explained["stages"] and "conversations" not in off.explained["stages"]
     assert not any({"others", "followed", "meant"} & set(dict(hit.steps)) for hit in off.results)
     before, after = ([hit.title for hit in answer.results] for answer in (off, on))
     assert after[0] == "2026-03-08"
@@ -102,6 +102,29 @@ def test_the_switch_and_what_explain_tells(store: Store) -> None:
     assert max(map(after.index, ("2026-03-01", "2026-03-08"))) < min(map(after.index, ("2026-03-02", "2026-03-09")))
     assert sorted(before) == sorted(after)
     assert all(0.0 <= hit.score <= 1.0 for hit in on.results)
+
+
+def test_of_sessions_that_say_the_same_the_first_five_show_one_earlier_than_the_other(store: Store) -> None:
+    texts = [
+        f"Anna: The horse jumped over the wall {n} times.\nBen: Over the wall, Anna?\nAnna: The horse jumped.\nBen: Oh!"
+        for n in range(6)
+    ]
+    texts.append(
+        "Anna: I painted a kitchen wall blue, as my mother asked in spring.\nBen: And the rest?\n"
+        "Anna: One of the horse hangs there, a photo.\nBen: A quiet room."
+    )
+    for number, text in enumerate(texts):
+        fields = {"kind": "session", "title": f"later {number}", "created": f"2026-04-{number + 10}T00:00:00Z"}
+        store.folder.create(f"sessions/later{number}.md", render(fields, text + "\n"))
+    store.index.refresh(embed_budget_s=None)
+    question = "Which wall, picture or horse did Anna mention?"
+    on, off = ask(store, question, True), ask(store, question, False)
+    moved = {hit.title: dict(hit.steps)["mmr"] for hit in on.results if "mmr" in dict(hit.steps)}
+    assert moved["later 6"] == "5 → 2" and not any("mmr" in dict(hit.steps) for hit in off.results)
+    assert on.results[0].score == max(hit.score for hit in on.results)
+    # From the sixth place on the order stays as it was.
+    scores = [hit.score for hit in on.results[5:]]
+    assert scores == sorted(scores, reverse=True)
 
 
 @pytest.mark.parametrize("mode", ["keyword", "semantic"])
