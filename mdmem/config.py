@@ -7,8 +7,10 @@ from the user's own side only, and a repository that tries is answered with a no
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
+import stat
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -167,13 +169,28 @@ def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
+def read_plain(path: str | os.PathLike[str], limit: int = 1 << 20) -> bytes:
+    """Return up to `limit` + 1 bytes of a regular file. Raises OSError, also for a pipe or a device: reading those may never
+    end."""
+    flags = (getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
+    descriptor = os.open(path, os.O_RDONLY | sum(flags))
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            code = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+            raise OSError(code, os.strerror(code) if code == errno.EISDIR else "this is not a regular file", str(path))
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
+            return stream.read(limit + 1)
+    finally:
+        os.close(descriptor)
+
+
 def read_toml(path: Path, limit: int = 1 << 20) -> dict[str, Any]:
     """Return the tables of a TOML file, {} when it is absent; raises MdmemError when it is broken or too large."""
     import tomllib
 
     try:
-        with open(path, "rb") as stream:
-            data = stream.read(limit + 1)
+        data = read_plain(path, limit)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:

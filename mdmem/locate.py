@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mdmem.config import data_home, load_config, read_toml
+from mdmem.config import data_home, load_config, read_plain, read_toml
 from mdmem.errors import MdmemError, NotFound, Refused, RefusedState, typed
 
 SETTINGS = ".mdmem.toml"
@@ -68,7 +68,7 @@ def find_git(start: Path) -> GitPlace | None:
             if dot.is_dir():
                 return GitPlace(folder, dot, _common(dot))
             if dot.is_file():
-                text = dot.read_text("utf-8", "replace")
+                text = read_plain(dot).decode("utf-8", "replace")
                 if text.startswith("gitdir:"):
                     git_dir = Path(os.path.normpath(folder / text[7:].strip()))
                     return GitPlace(folder, git_dir, _common(git_dir))
@@ -79,7 +79,7 @@ def find_git(start: Path) -> GitPlace | None:
 
 def _common(git_dir: Path) -> Path:
     try:
-        text = (git_dir / "commondir").read_text("utf-8").strip()
+        text = read_plain(git_dir / "commondir").decode("utf-8", "replace").strip()
     except OSError:
         return git_dir
     return Path(os.path.normpath(git_dir / text))
@@ -91,7 +91,7 @@ _SECTION = re.compile(r'\s*\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
 def remote_url(common_dir: Path) -> str:
     """Return the URL of `origin` (or of the first remote) as the clone's own config has it, '' if none."""
     try:
-        text = (common_dir / "config").read_text("utf-8", "replace")
+        text = read_plain(common_dir / "config").decode("utf-8", "replace")
     except OSError:
         return ""
     urls: dict[str, str] = {}

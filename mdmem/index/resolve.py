@@ -27,6 +27,10 @@ def note_by(catalog: Catalog, reference: str, among: Collection[int] | None = No
         return rows[0]
     if not rows:
         raise NotFound(f"no note is named {reference!r}")
+    # Names that differ only in case or in how an accent is written are looked up as one: said to the letter, one is meant.
+    exact = [row for row in rows if reference.removeprefix("./") in (row["path"], row["id"])]
+    if len(exact) == 1:
+        return exact[0]
     some = ", ".join(f"{row['id'] or row['path']} ({row['path']})" if row["id"] else row["path"] for row in rows[:5])
     more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
     raise Ambiguous(f"{reference!r} fits {len(rows)} notes", why=some + more, hint="give the path or the whole id")

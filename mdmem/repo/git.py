@@ -18,9 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from mdmem.errors import MdmemError
+from mdmem.errors import MdmemError, typed
 from mdmem.repo import filters
-from mdmem.repo.layout import Layout, find_top
+from mdmem.repo.layout import Layout, endless, find_top
 from mdmem.repo.state import GitState, read_state
 
 if TYPE_CHECKING:
@@ -187,6 +187,8 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 def _start(top: Path, args: Sequence[str], env: dict[str, str], stdin: int, stderr: int) -> subprocess.Popen[bytes]:
     import subprocess  # costs 10 ms: hooks that never start git do not pay
 
+    if (odd := endless(top)) is not None:
+        raise GitFailed("git was not started", f"{odd} is no file, and git would read it without end", typed("rm", odd))
     try:
         return subprocess.Popen(
             ["git", "--no-pager", *_FLAGS, *filters.flags(top, args), "-C", str(top), *args],

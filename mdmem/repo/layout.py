@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
+from mdmem.config import read_plain
 from mdmem.errors import NotFound, typed
 
 # What linked worktrees share; the rest is each worktree's own (`git rev-parse --git-path` says the same).
@@ -19,12 +21,30 @@ _OWN = (
 
 
 def read_small(path: Path, limit: int = 1 << 16) -> bytes | None:
-    """Return the first bytes of a file, None when it is absent or unreadable."""
+    """Return the first bytes of a file, None when it is absent, unreadable or none (a pipe would never end)."""
     try:
-        with open(path, "rb") as stream:
-            return stream.read(limit)
+        return read_plain(path, limit)
     except OSError:
         return None
+
+
+# What git reads line by line before it does anything else.
+_READ_FIRST: tuple[str, ...] = (".gitattributes", ".gitignore")
+_READ_FIRST += tuple(f".git/{name}" for name in ("HEAD", "commondir", "config", "index", "packed-refs", "shallow"))
+_READ_FIRST += tuple(f".git/info/{name}" for name in ("attributes", "exclude", "grafts", "sparse-checkout"))
+
+
+def endless(top: Path) -> Path | None:
+    """Return a pipe or a device that stands where git reads a file, which it would do without end; None where all is well."""
+    for name in _READ_FIRST:
+        path = top / name
+        try:
+            mode = os.stat(path).st_mode
+        except OSError:
+            continue
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            return path
+    return None
 
 
 def git_dir_of(top: Path) -> Path | None:

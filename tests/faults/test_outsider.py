@@ -3,8 +3,10 @@ are links, files that are pipes, names that git takes for options or patterns, a
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -172,3 +174,140 @@ def test_a_store_id_that_is_a_path_leads_nobody_outside(name: str, own: Path, tr
         assert "OUTSIDEWORD of" not in told and "mem-outside" not in told
     assert "is not trusted" in mdmem(own, "remember", "fact", "mine", "--scope", "local", capsys=capsys, codes=(1,))
     trap.unsprung()
+
+
+# --- files that are none -------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@pytest.mark.parametrize("name", [".mdmem.toml", ".git/config", ".git/commondir", ".git/HEAD", ".gitignore", "zero"])
+def test_a_pipe_where_a_file_belongs_holds_up_no_command_and_no_hook(name: str, own: Path) -> None:
+    """Reading a pipe never ends; an archive may bring one under any name."""
+    file = own / (".git/info/attributes" if name == "zero" else name)
+    file.parent.mkdir(exist_ok=True)
+    file.unlink(missing_ok=True)
+    file.symlink_to("/dev/zero") if name == "zero" else os.mkfifo(file)
+    for words in (("list",), ("remember", "fact", "the printer is on floor two"), ("status",)):
+        done = process(own, *words, seconds=25)
+        assert done.returncode in (0, 1, 3, 6) and b"unexpected" not in done.stderr, (words, done)
+    for event in ("SessionStart", "UserPromptSubmit"):
+        assert run_hook(event, {**payload(event, own), **SAMPLES[event]}, cwd=own).code == 0
+
+
+def test_a_folder_a_pipe_a_socket_and_a_device_named_like_notes_are_named_and_left_alone(own: Path, capsys: Capsys) -> None:
+    mem, here = own / "memories", os.getcwd()
+    (mem / "folder.md").mkdir()
+    os.symlink("/dev/zero", mem / "zero.md")
+    odd = ["folder.md", "zero.md"]
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(mem / "fifo.md")
+        odd.append("fifo.md")
+    with socket.socket(socket.AF_UNIX) as made:
+        os.chdir(mem)  # an address has 108 bytes
+        try:
+            made.bind("socket.md")
+        finally:
+            os.chdir(here)
+    odd.append("socket.md")
+    assert mdmem(own, "remember", "fact", "the printer is on floor two", capsys=capsys)
+    told = mdmem(own, "check", capsys=capsys, codes=(0, 1))
+    assert all(name in told for name in odd), told
+    for words in (("sync",), ("status",), ("fmt",), ("doctor",), ("scan-secrets",), ("handoff", "--no-save")):
+        mdmem(own, *words, capsys=capsys, codes=(0, 1, 6))
+    for name in odd:
+        for command, *more in (("show",), ("set", "importance=1"), ("forget",)):
+            mdmem(own, command, f"memories/{name}", *more, capsys=capsys, codes=(1, 2, 3))
+        assert os.path.lexists(mem / name)
+    tracked = plain_git(own, "ls-files")
+    assert not any(name in tracked for name in odd) and "printer" in tracked
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+NAMES = ("new\nline.md", "-dash.md", "--output=x.md", ":(exclude)a.md", ":!b.md", "*.md", "[a].md", "a\\b.md", "tab\t.md")
+NAMES += (" lead.md", "quote\".md", "q'.md", "$(touch x).md", "`x`.md", "Case.md", "case.md", "caf\u00e9.md", "cafe\u0301.md")
+NAMES += ("x" * 240 + ".md", "\u202egnp.md", "%0a.md", "#hash.md", "a\rb.md", "\x7f.md", "~.md")
+NAMES += ("CON.md", "@{u}.md", "main:x.md", "HEAD.md")
+
+
+def pair(tmp_path: Path, own: Path, capsys: Capsys) -> Path:
+    """Give a store a remote and return a clone of it."""
+    plain_git(tmp_path, "init", "-q", "--bare", "remote.git")
+    mdmem(own, "remote", "add", "origin", str(tmp_path / "remote.git"), capsys=capsys)
+    mdmem(own, "sync", capsys=capsys)
+    mdmem(tmp_path, "clone", str(tmp_path / "remote.git"), str(tmp_path / "two"), capsys=capsys)
+    return tmp_path / "two"
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="needs a file system that takes any name")
+def test_names_that_git_or_a_shell_takes_for_something_else_are_names(tmp_path: Path, own: Path, capsys: Capsys) -> None:
+    """Options, patterns, magic words, revisions, two names that other systems take for one: each note is saved, changed, looked
+    up in history and put back under its own name, and no other with it."""
+    two = pair(tmp_path, own, capsys)
+    for number, name in enumerate(NAMES):
+        (own / "memories" / name).write_text(f"---\ntitle: odd {number}\n---\nodd name number {number}.\n")
+    mdmem(own, "sync", capsys=capsys)
+    mdmem(two, "sync", capsys=capsys)
+    for name in NAMES:
+        mdmem(two, "set", "--", f"memories/{name}", "importance=0.9", capsys=capsys)
+    mdmem(two, "sync", capsys=capsys)
+    mdmem(own, "sync", capsys=capsys)
+    before = {name: (own / "memories" / name).read_text() for name in NAMES}
+    for number, name in enumerate(NAMES):
+        assert f"odd name number {number}." in before[name] and "importance: 0.9" in before[name], name
+    for name in NAMES[:6]:
+        assert mdmem(own, "history", "--", f"memories/{name}", capsys=capsys).count("odd") == 1, name
+        mdmem(own, "restore", "--at", "HEAD~99", "--", f"memories/{name}", capsys=capsys, codes=(0, 1, 2, 3))
+        mdmem(own, "forget", "--", f"memories/{name}", capsys=capsys)
+    for name in NAMES[6:]:
+        assert (own / "memories" / name).read_text() == before[name], name
+    mdmem(own, "undo", capsys=capsys)
+    assert plain_git(own, "status", "--porcelain") == ""
+    plain_git(own, "fsck", "--strict")
+
+
+def test_ids_that_differ_in_case_or_in_how_an_accent_is_written_are_found_to_the_letter(own: Path, capsys: Capsys) -> None:
+    ids = ("mem-Case", "mem-case", "mem-caf\u00e9", "mem-cafe\u0301")
+    for number, name in enumerate(ids):
+        (own / "memories" / f"n{number}.md").write_text(f"---\nid: {name}\ntitle: n{number}\n---\nnumber {number}\n")
+    for number, name in enumerate(ids):
+        assert json.loads(mdmem(own, "show", name, "--json", capsys=capsys))["path"] == f"memories/n{number}.md"
+    assert "fits 2 notes" in mdmem(own, "show", "MEM-CASE", capsys=capsys, codes=(3,))
+
+
+def test_tags_and_branches_called_like_the_branch_mislead_nobody(tmp_path: Path, own: Path, capsys: Capsys) -> None:
+    two = pair(tmp_path, own, capsys)
+    for top in (own, two):
+        for name in ("main", "HEAD", "origin"):
+            plain_git(top, "tag", name, "HEAD~1")
+        for name in ("origin/main", "refs/heads/main"):
+            plain_git(top, "branch", name, "HEAD~1")
+    plain_git(own, "push", "-q", "origin", "refs/tags/main", "refs/tags/HEAD")
+    for number in range(2):
+        for top in (own, two, own):
+            mdmem(top, "remember", "fact", f"the number of {top.name} in round {number} is {number * 7}", capsys=capsys)
+            mdmem(top, "sync", capsys=capsys)
+    mdmem(two, "sync", capsys=capsys)
+    mdmem(own, "sync", capsys=capsys)
+    assert {path.name for path in (own / "memories").iterdir()} == {path.name for path in (two / "memories").iterdir()}
+    assert len(list((own / "memories").iterdir())) == 6
+    tip = plain_git(own, "rev-parse", "refs/heads/main")
+    assert plain_git(tmp_path / "remote.git", "rev-parse", "refs/heads/main") == tip
+    assert plain_git(own, "rev-parse", "refs/tags/main") != tip
+
+
+@pytest.mark.parametrize("bit", ["--assume-unchanged", "--skip-worktree"])
+def test_a_note_that_git_was_told_not_to_look_at_keeps_what_was_written(
+    bit: str, tmp_path: Path, own: Path, capsys: Capsys
+) -> None:
+    """git then reports no change of it; a sync that brings another version must not write over it."""
+    two = pair(tmp_path, own, capsys)
+    note = note_at(own, "Basel")
+    name = f"memories/{note.name}"
+    plain_git(own, "update-index", bit, name)
+    note.write_text(note.read_text() + "\nMINE\n")
+    (two / name).write_text((two / name).read_text().replace("Basel", "Bern"))
+    for top in (two, own, own, two):
+        mdmem(top, "sync", capsys=capsys)
+    assert (two / name).read_text() == note.read_text()
+    assert "MINE" in note.read_text() and "Bern" in note.read_text()
