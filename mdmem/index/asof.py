@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mdmem.clock import stamp
 from mdmem.index import edges, resolve
-from mdmem.index.catalog import MemoryCatalog
+from mdmem.index.catalog import MemoryCatalog, listed
 from mdmem.index.changes import Source
 from mdmem.index.flush import overlay, text_rows
 from mdmem.index.fold_in import Names, put
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mdmem.index.dense import Dense
+    from mdmem.index.home import Home
     from mdmem.index.index import Index
     from mdmem.index.language import Level
+    from mdmem.index.segment import Row
 
 Read = Callable[[Iterable[str]], Mapping[str, bytes]]
 T = TypeVar("T")
@@ -37,8 +39,11 @@ class View:
 
     Rowids of notes that are the same now are those of the index; all others are its own."""
 
-    def __init__(self, index: Index, rev: str, tree: Mapping[str, str], read: Read, moment: datetime | None = None) -> None:
-        """`tree`: path in the store → blob id; `read`: blob ids → bytes; `moment`: no date may lie behind it."""
+    def __init__(
+        self, index: Index, rev: str, tree: Mapping[str, str], read: Read, moment: datetime | None = None, part: bool = False
+    ) -> None:
+        """`tree`: path in the store → blob id; `read`: blob ids → bytes; `moment`: no date may lie behind it; `part`: the tree
+        is a part of the commit's, and nothing is searched."""
         self.index = index
         self.rev = rev
         self.tree = {path: blob for path, blob in tree.items() if is_note(path)}
@@ -46,7 +51,8 @@ class View:
         catalog = index.catalog
         self._changes = catalog.changed()
         self.catalog = MemoryCatalog(f"{catalog.meta('epoch')}@{rev}")
-        now = catalog.rows("SELECT rowid, path, blob, folder FROM notes")
+        among, values = (" WHERE path IN (SELECT value FROM json_each(?))", [listed(self.tree)]) if part else ("", [])
+        now = catalog.rows(f"SELECT rowid, path, blob, folder FROM notes{among}", values)
         same = {row["path"]: row["rowid"] for row in now if row["folder"] == "" and self.tree.get(row["path"]) == row["blob"]}
         kept = set(same.values())
         self.hidden = {row["rowid"] for row in now} - kept
@@ -62,7 +68,7 @@ class View:
         """Parse what differs, and look up again the edges whose targets came or went; returns the new rowids."""
         names = Names()
         names.gone |= self.hidden
-        gone = self.index.catalog.rows("SELECT key, note FROM names")
+        gone = self.index.catalog.rows("SELECT key, note FROM names") if self.hidden else []
         names.keys.update(row["key"] for row in gone if row["note"] in self.hidden)
         source = Source("", "", self.index.sources[0].folder)
         added = []
@@ -79,6 +85,11 @@ class View:
     def current(self) -> bool:
         """Tell whether the index still is what this view was made from."""
         return self._changes == self.index.catalog.changed()
+
+    def rows(self) -> list[Row]:
+        """Return the windows as the text index takes them."""
+        notes = [row["rowid"] for row in self.catalog.rows("SELECT rowid FROM notes")]
+        return self.catalog.read(lambda connection: text_rows(connection, notes))
 
     def corpus(self, without: frozenset[int] = frozenset()) -> Corpus:
         """Return the windows of the commit as one searchable corpus; `without`: see Index.corpus."""
@@ -127,10 +138,10 @@ class View:
         vector = self._vector(query)
         return {} if vector is None else self._near(lambda dense: dense.cosines(self.catalog, vector, wanted), {})
 
-    def two_scripts(self, allowed: Collection[int] | None = None) -> bool:
+    def two_scripts(self, allowed: Collection[int] | None = None, least: int = 1) -> bool:
         """Tell whether there are windows of both kinds of script; see Index.two_scripts."""
         try:
-            return self.index.dense.two_scripts(self.catalog, allowed)
+            return self.index.dense.two_scripts(self.catalog, allowed, least)
         except VectorsDamaged as error:
             self.index.notices.append(f"{error}; searching by words only")
             return False
@@ -189,6 +200,14 @@ def is_note(path: str) -> bool:
     return path[-3:].lower() == ".md" and not any(part.startswith(".") or part in SKIPPED for part in parts)
 
 
+def path_in(home: Home, path: str) -> str | None:
+    """Return a path of a commit as one of the store's notes, None when it is none."""
+    inner = home.from_git(path)
+    if inner is None or not any(not owned or inner.startswith(owned.rstrip("/") + "/") for owned in home.owned):
+        return None
+    return inner if is_note(inner) else None
+
+
 def view_at(index: Index, rev: str, moment: datetime | None = None) -> View:
     """Return the view of a commit of the store's repository. Raises GitFailed."""
     from mdmem.repo.history import blobs, tree_at
@@ -196,7 +215,14 @@ def view_at(index: Index, rev: str, moment: datetime | None = None) -> View:
     home = index.store
     tree = {}
     for path, blob in tree_at(home.git, rev).items():
-        inner = home.from_git(path)
-        if inner is not None and any(not owned or inner.startswith(owned.rstrip("/") + "/") for owned in home.owned):
+        inner = path_in(home, path)
+        if inner is not None:
             tree[inner] = blob
     return View(index, rev, tree, lambda wanted: blobs(home.git, wanted), moment)
+
+
+def part_at(index: Index, rev: str, tree: Mapping[str, str]) -> View:
+    """Return a view of some notes of a commit (path in the store → blob id), to read and not to search. Raises GitFailed."""
+    from mdmem.repo.history import blobs
+
+    return View(index, rev, tree, lambda wanted: blobs(index.store.git, wanted), part=True)

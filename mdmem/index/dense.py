@@ -334,12 +334,14 @@ class Dense:
             cosines.append(table[0].get(rows) @ question)
         return level(asked, *cosines)
 
-    def two_scripts(self, catalog: Catalog, allowed: Collection[int] | None) -> bool:
-        """Tell whether the notes in `allowed` have windows of both kinds of script with a vector. Raises VectorsDamaged."""
+    def two_scripts(self, catalog: Catalog, allowed: Collection[int] | None, least: int = 1) -> bool:
+        """Tell whether the notes in `allowed` have windows of both kinds of script with a vector, `least` texts of each. Raises
+        VectorsDamaged."""
         table = self._table(catalog)
         if table is None or not table[6].any() or table[6].all():
             return False
-        return all(len(self._permitted(allowed, table[2], table[3], table[6], script)[1]) for script in (False, True))
+        held = (len(self._permitted(allowed, table[2], table[3], table[6], script)[1]) for script in (False, True))
+        return all(count >= least for count in held)
 
     def window_vectors(self, catalog: Catalog, wanted: Sequence[int]) -> dict[int, Any]:
         """Return {window rowid: vector} for those of `wanted` that have one. Raises VectorsDamaged."""

@@ -7,7 +7,7 @@ is built again first or, with `rebuilds` off, the answer goes without it.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mdmem.index.changes import source_for
@@ -96,6 +96,14 @@ class Index(Parts):
                 self._view = self.mended(lambda: view_at(self, rev, moment))
             return self._view
 
+    def part_of(self, rev: str, tree: Mapping[str, str]) -> View:
+        """Return some notes of a commit (path → blob id), to read and not to search. Raises GitFailed."""
+        from mdmem.index.asof import part_at
+
+        with self.mutex:
+            self.brought_up()
+            return self.mended(lambda: part_at(self, rev, tree))
+
     # -- meaning
 
     def vector_search(
@@ -120,10 +128,10 @@ class Index(Parts):
                 return {}
             return self._near(lambda: self.dense.cosines(self.catalog, vector, wanted), {})
 
-    def two_scripts(self, allowed: Collection[int] | None = None) -> bool:
-        """Tell whether the notes in `allowed` have windows of both kinds of script with a vector."""
+    def two_scripts(self, allowed: Collection[int] | None = None, least: int = 1) -> bool:
+        """Tell whether the notes in `allowed` have windows of both kinds of script with a vector, `least` of each."""
         with self.mutex:
-            return self._near(lambda: self.dense.two_scripts(self.catalog, allowed), False)
+            return self._near(lambda: self.dense.two_scripts(self.catalog, allowed, least), False)
 
     def level(self, query: Any, asked: bool, allowed: Collection[int] | None = None) -> Level | None:
         """Return what evens out a question's cosines to windows of two scripts; None where there is one only."""

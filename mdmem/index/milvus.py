@@ -1,9 +1,9 @@
 """The shared index: many repositories' notes on a Milvus engine. Connection, layout, and the words of its filter language.
 
 A file as `index.uri` runs the embedded engine (milvus-lite), an address a server: the same code. Two collections:
-- COLLECTION        one row a window: repository (partition key), note, place (its path), mark (content and versions), the
+- COLLECTION        one row a window: repository (partition key), note, place and path, mark (content and versions), the
                     fields that filters ask for, the window, its share of the note's text and (with the first one) the note's
-                    columns as JSON, our BM25 weights as a sparse vector, the embedding
+                    columns as JSON, our BM25 weights as a sparse vector, the embedding and which script it is in
 - COLLECTION_state  for each repository the commit that was pushed, and for each scope in it how often each term stands there,
                     so that what is hidden from a reader counts in no weight
 Knows no store and no git. Everything that Milvus raises becomes SharedDown, and so does an answer that takes too long.
@@ -35,15 +35,19 @@ from mdmem.index.versions import ANALYZER, PARSER, WINDOWS
 if TYPE_CHECKING:
     from mdmem.config import Config
 
-LAYOUT = 2
+LAYOUT = 3
 BUCKETS, SMALL = 256, 2_000  # a list of more terms than SMALL is kept in BUCKETS pieces; a question reads its own terms'
 PIECE = 60_000  # characters of a text field, below Milvus's 65,535
 BATCH = 500  # rows sent in one call
 LIMIT = 16_384  # rows that one query may return
 KEYS = 100  # values in one filter
 ROWS = 500  # primary keys in one filter
-SCALARS = ("scope", "kind", "type", "category", "agent", "status", "created", "updated")
+SCALARS = ("scope", "kind", "type", "category", "agent", "status", "created", "updated", "expires")
+PATH = 2_000  # characters of a path that filters see
+TAGS = 1_024  # tags of a note that filters see
+SCRIPTS = ("other", "cjk")  # of a window with a vector; one without has neither
 INDEXED = ("note", "place", "scope", "kind", "status")  # fields with an index of their own: every filter asks for some of them
+NEEDS = ("query", "query_iterator", "search")  # calls that need a loaded collection
 PLAIN_DIMS = 2  # Milvus wants a vector in each collection, also where there is none
 
 T = TypeVar("T")
@@ -81,6 +85,14 @@ def targets_of(config: Config) -> list[Target]:
     names = ["".join(c if c.isalnum() else "_" for c in name) for name in said if name] or ["mdmem"]
     uri = os.path.expanduser(uri) if "://" not in uri else uri
     return [Target(uri, token, name) for name in dict.fromkeys(names)]
+
+
+def other_version(target: Target) -> SharedDown:
+    """Return the error of a collection whose rows another version of mdmem wrote in a way of its own."""
+    return SharedDown(
+        f"the collection {target.collection} was made by another version of mdmem",
+        hint="choose another index.collection, or drop it and its _state in Milvus and push again",
+    )
 
 
 def target_of(config: Config) -> Target | None:
@@ -139,6 +151,11 @@ def weights(packed: dict[str, int], lengths: Sequence[int], averages: Sequence[f
     return out or {0: 1e-9}  # Milvus refuses an empty one
 
 
+def tag_key(tag: str) -> str:
+    """Return a short fixed name for a tag."""
+    return key_of(tag)[:12]
+
+
 def key_of_row(repo: str, note: str, number: int, mark: str) -> str:
     """Return the primary key of a window: repository and note as the engine names them, its number, the note's mark."""
     return f"{repo}:{note}:{number}:{mark[:8]}"
@@ -192,7 +209,7 @@ class Engine:
         self._closed = False
         self.windows = target.collection
         self.state = target.collection + "_state"
-        self._loaded = False
+        self._loaded: set[str] = set()
         self._client: Any = self._guarded(self._connect)
 
     def _connect(self) -> Any:
@@ -237,19 +254,13 @@ class Engine:
         try:
             if not self.there():
                 return Health("milvus", trouble=f"nothing was pushed to the collection {self.windows} yet")
-            found = self._call("query", self.windows, filter="", output_fields=["count(*)"])
-            return Health("milvus", int(found[0]["count(*)"]))
+            return Health("milvus", self.count(""))
         except SharedDown as error:
             return Health("milvus", trouble=str(error))
 
     def there(self) -> bool:
-        """Tell whether the collections are made; the embedded engine's are loaded, which a server does by itself."""
-        found = all(self._call("has_collection", name) for name in (self.windows, self.state))
-        if found and not self._loaded and self.embedded:
-            for name in (self.windows, self.state):
-                self._call("load_collection", name)
-            self._loaded = True
-        return found
+        """Tell whether the collections are made."""
+        return all(self._call("has_collection", name) for name in (self.windows, self.state))
 
     def limit(self, seconds: float | None) -> None:
         """Let all calls from now on take so many seconds together (None: no such limit)."""
@@ -263,6 +274,10 @@ class Engine:
                 raise SharedDown("the shared index does not answer", why="it took too long")
         if self.writes and name in ("query", "search"):
             given["consistency_level"] = "Strong"
+        if self.embedded and name in NEEDS and words[0] not in self._loaded:
+            # A server has its collections loaded; here it takes long for a large one, and not every command asks it.
+            self._guarded(lambda: self._client.load_collection(words[0], timeout=left))
+            self._loaded.add(words[0])
         return self._guarded(lambda: getattr(self._client, name)(*words, timeout=left, **given))
 
     def create(self, dims: int) -> int:
@@ -272,11 +287,8 @@ class Engine:
 
         if self.there():
             held = {field["name"]: field for field in self._call("describe_collection", self.windows)["fields"]}
-            if "place" not in held:
-                raise SharedDown(
-                    f"the collection {self.windows} was made by another version of mdmem",
-                    hint="choose another index.collection, or drop it and its _state in Milvus and push again",
-                )
+            if not {"place", "path", "tags", "script"} <= held.keys():
+                raise other_version(self.target)
             return int(held["meaning"]["params"]["dim"])
         text = DataType.VARCHAR
 
@@ -289,6 +301,9 @@ class Engine:
             return schema
 
         windows = fields(("note", 64), ("place", 64), ("mark", 64), *((name, 1024) for name in SCALARS), ("row", 65_535))
+        windows.add_field("path", text, max_length=4 * PATH)
+        windows.add_field("tags", DataType.ARRAY, element_type=text, max_capacity=TAGS, max_length=16)
+        windows.add_field("script", text, max_length=8)
         windows.add_field("ord", DataType.INT64)
         windows.add_field("size", DataType.INT64)
         windows.add_field("words", DataType.SPARSE_FLOAT_VECTOR)
@@ -325,10 +340,16 @@ class Engine:
         """Delete the rows that fit."""
         self._call("delete", collection, filter=condition)
 
+    def count(self, condition: str) -> int:
+        """Return how many windows fit."""
+        return self._count(self.windows, condition)
+
+    def _count(self, collection: str, condition: str) -> int:
+        return int(self._call("query", collection, filter=condition, output_fields=["count(*)"])[0]["count(*)"])
+
     def rows(self, collection: str, condition: str, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield every row that fits, however many."""
-        found = self._call("query", collection, filter=condition, output_fields=["count(*)"])
-        if int(found[0]["count(*)"]) <= LIMIT // 4:
+        if self._count(collection, condition) <= LIMIT // 4:
             yield from self._call("query", collection, filter=condition, output_fields=list(fields), limit=LIMIT)
             return
         walk = self._call("query_iterator", collection, filter=condition, output_fields=list(fields), batch_size=2_000)

@@ -2,7 +2,11 @@
 
 What is pushed is a commit, never the work tree, and a commit only after those before it: an older one changes nothing, one of
 another history needs `everything`. A note's windows carry the mark of its content; new ones are written before old ones go, and
-the list of terms and the commit come last, so that a killed push is finished by the next one. The caller holds the lease.
+the lists of terms and the commit come last, so that a killed push is finished by the next one. The caller holds the lease.
+
+Where the engine holds exactly what was recorded last, only the notes that git names between the two commits are looked at. That
+it does is known as long as no writer is begun and not ended (each leaves a word of that before it changes anything), and its
+rows are as many as were recorded. In every other case all notes are compared.
 """
 
 from __future__ import annotations
@@ -11,31 +15,18 @@ import json
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mdmem.errors import Locked, RefusedState
-from mdmem.index.flush import text_rows
-from mdmem.index.milvus import (
-    BUCKETS,
-    KEYS,
-    PIECE,
-    PLAIN_DIMS,
-    SCALARS,
-    SMALL,
-    Engine,
-    key_of,
-    key_of_row,
-    mark_of,
-    piece_of,
-    quoted,
-    squeeze,
-    stretch,
-)
-from mdmem.index.milvus import weights as sparse
-from mdmem.index.score import Settings
-from mdmem.index.segment import frequencies
+from mdmem.index.milvus import KEYS, LAYOUT, PLAIN_DIMS, Engine, key_of, mark_of, quoted, stretch
+from mdmem.index.milvus_held import Held, opened
+from mdmem.index.milvus_rows import rows_of
+from mdmem.index.milvus_terms import Counts, changed, counted, names_of, state_row, write
+from mdmem.index.score import Corpus
+from mdmem.index.segment import memory
+from mdmem.index.versions import ANALYZER, PARSER, WINDOWS
 
 if TYPE_CHECKING:
     from mdmem.index.asof import View
@@ -43,12 +34,11 @@ if TYPE_CHECKING:
     from mdmem.index.index import Index
 
 NOTES = 200  # notes written between two looks at the lease
-STATE = "commit"
-_COLUMNS = (
-    "id, kind, type, category, title, summary, scope, agent, device, session, status, priority, tier, pinned, importance, "
-    "initiative, due, expires, valid_from, valid_until, fact_key, created, updated, sha, state, body_line, path, size, fields"
-)
-_LEVELS = ("overview", "summary")  # of a note's own fields, those that a context block may show in the place of a passage
+FEW = 2_000  # notes that a commit changes, beyond which all are compared: in one sweep, instead of by their keys
+_KEPT = ("repo", "note", "place", "mark", "ord", "size", "script", "row")
+STATE, BEGUN = "commit", "begun"
+Wanted = dict[str, tuple[str, int, int]]  # note → (mark, windows, rowid)
+There = dict[str, Counter[str]]  # note → {mark: windows} in the engine
 
 
 class Overtaken(Locked):
@@ -85,278 +75,313 @@ class Pushed:
         return f"{self.repo}: {', '.join(parts)}, commit {self.rev[:10]}"
 
 
+@dataclass(frozen=True)
+class Commit:
+    """What is pushed, and what git knows of it.
+
+    `descends(earlier)`: whether the commit comes after (or is) an earlier one; False: it comes before; None: neither, or
+    unknown. `changed(earlier)`: {path: blob id, "" where it is gone} of what differs; None: unknown. `url`: where the
+    repository may be cloned from."""
+
+    repo: str
+    rev: str
+    descends: Callable[[str], bool | None]
+    changed: Callable[[str], Mapping[str, str] | None] = lambda earlier: None
+    url: str = ""
+
+
 def state_of(engine: Engine, repo: str) -> dict[str, Any]:
     """Return what was recorded of a repository last; {} when it was never pushed to the end."""
-    rows = engine.few(engine.state, f"repo == {json.dumps(key_of(repo))} and pk == {json.dumps(_pk(repo, STATE))}", ["blob"])
+    rows = engine.few(engine.state, f"{_repo(repo)} and pk == {json.dumps(f'{STATE}:{key_of(repo)}')}", ["blob"])
     found: dict[str, Any] = stretch(rows[0]["blob"]) if rows else {}
     return found
+
+
+def kind_of(model: str) -> str:
+    """Return what all rows of a repository have in common, and what makes all of them new when it changes."""
+    return f"{LAYOUT} {PARSER} {WINDOWS} {ANALYZER} {model}"
+
+
+def untouched(engine: Engine, repo: str, model: str) -> dict[str, Any]:
+    """Return what was recorded of a repository, when the engine holds exactly that and with this model; else {}."""
+    known = state_of(engine, repo)
+    if not known or known.get("kind") != kind_of(model) or known.get("lacking") or _begun(engine, repo):
+        return {}
+    return known if engine.count(_repo(repo)) == known["rows"] else {}
+
+
+class Push:
+    """One push of one commit."""
+
+    def __init__(
+        self, index: Index, engine: Engine, commit: Commit, sole: bool, keep_lease: Callable[[], None], tell: Tell | None
+    ) -> None:
+        self.index, self.engine, self.commit, self.sole = index, engine, commit, sole
+        self.keep_lease, self.tell = keep_lease, tell
+        self.stored = index.dense.vectors()
+        self.model = self.stored.fingerprint if self.stored is not None else ""
+        self.dims = engine.create(self.stored.dims if self.stored is not None else PLAIN_DIMS)
+        if self.stored is not None and self.stored.dims != self.dims:
+            raise RefusedState(
+                "the shared index was made with a model of another length",
+                why=f"{self.dims} numbers a vector, not {self.stored.dims}",
+                hint="use the same embedding settings, or another index.collection",
+                code="shared_index_model",
+            )
+        self.known = state_of(engine, commit.repo)
+        self.turn = secrets.token_hex(8)
+        self.begun = _begun(engine, commit.repo)
+        self.out = Pushed(commit.repo, commit.rev)
+
+    def in_order(self) -> bool:
+        """Tell whether the commit comes after the one that is held. Raises RefusedState when neither comes first."""
+        after = self.commit.descends(self.known["rev"])
+        if after is False:
+            self.out.older, self.out.rev = True, self.known["rev"]
+        if after is None:
+            raise RefusedState(
+                f"the shared index holds commit {self.known['rev'][:10]} of {self.commit.repo}, which is not before "
+                f"{self.commit.rev[:10]} in this clone",
+                why="deleting what only the other history has would need its word",
+                hint="mdmem sync, then mdmem index push; after a rewritten history: mdmem index push --all",
+                code="shared_index_order",
+            )
+        return after is True
+
+    def differing(self) -> Mapping[str, str] | None:
+        """Return {path: blob id, "" where it is gone} of what git says to differ from what is held; None: it cannot say."""
+        return {} if self.known["rev"] == self.commit.rev else self.commit.changed(self.known["rev"])
+
+    def some(self, paths: Mapping[str, str]) -> bool:
+        """Bring in the notes at some paths, all that differs; returns False, with nothing done, when names of other notes hang
+        on them, so that all have to be compared."""
+        known, repo = self.known, self.commit.repo
+        if not paths:
+            self.out.unchanged = known["notes"]
+            if known["rev"] != self.commit.rev:
+                self._alone()
+                self._put_state({**known, "rev": self.commit.rev, "url": self.commit.url})
+            return True
+        view = self.index.part_of(self.commit.rev, {path: blob for path, blob in paths.items() if blob})
+        wanted, twins, lacking = self._wanted(view)
+        before = self._at("place", [key_of(path) for path in paths])
+        old: dict[tuple[str, str], dict[int, Any]] = {}
+        for row in before:
+            old.setdefault((row["repo"], row["note"]), {})[int(row["ord"])] = row
+        there = {note: Counter(str(row["mark"]) for row in parts.values()) for (_, note), parts in old.items()}
+        # An id that another note has already, here or there, decides which of both goes by it.
+        others = self._at("note", [note for note in wanted if note not in there])
+        torn = any(0 not in parts or len(parts) != parts[0]["size"] for parts in old.values())
+        if known["twins"] or twins or others or torn or any(opened(row).get("cut") for row in before):
+            return False
+        held = Held(old)
+        scope_of = {row["rowid"]: row["scope"] or "shared" for row in held.catalog.rows("SELECT rowid, scope FROM notes")}
+        less = counted(Corpus([memory(held.rows())]), scope_of, _wide(held))
+        more = counted(Corpus([memory(view.rows())]), _scopes(view, wanted), _wide(view))
+        totals = [one["lengths"] for one in known["scopes"].values()]
+        windows = sum(one["windows"] for one in known["scopes"].values())
+        averages = [sum(column) / windows if windows and sum(column) else 1.0 for column in zip(*totals)] or [1.0] * 4
+        self._write(view, wanted, there, averages)
+        notes = known["notes"] + len(wanted) - len(there)
+        self.out.unchanged = notes - self.out.written
+        self.keep_lease()
+        counts = changed(self.engine, repo, known["scopes"], more, less)
+        self._record(
+            counts,
+            {scope: one for scope, one in known["scopes"].items() if scope not in counts},
+            notes=notes,
+            rows=known["rows"] + sum(count for _, count, _ in wanted.values()) - len(before),
+            twins=0,
+            lacking=lacking,
+        )
+        return True
+
+    def all(self, everything: bool) -> None:
+        """Compare every note of the commit with what the engine holds; `everything`: write each again."""
+        view = self.index.as_of(self.commit.rev)
+        wanted, twins, lacking = self._wanted(view)
+        there = _there(self.engine, self.commit.repo)
+        corpus = view.corpus()
+        self._write(view, wanted, there, corpus.averages, everything)
+        self.out.unchanged = len(wanted) - self.out.written
+        rows = sum(count for _, count, _ in wanted.values())
+        said = {"kind": kind_of(self.model), "rev": self.commit.rev, "rows": rows, "url": self.commit.url}
+        if self.out.written or self.out.deleted or any(self.known.get(name) != value for name, value in said.items()):
+            counts = counted(corpus, _scopes(view, wanted), _wide(view))
+            self._record(counts, {}, notes=len(wanted), rows=rows, twins=twins, lacking=lacking)
+        else:
+            self._ended()
+
+    def _at(self, column: str, keys: Sequence[str]) -> list[dict[str, Any]]:
+        """Return the rows whose place or note is one of some, without vectors."""
+        found: list[dict[str, Any]] = []
+        for some in _pieces(keys):
+            found += self.engine.rows(self.engine.windows, f"{_repo(self.commit.repo)} and {column} in {quoted(some)}", _KEPT)
+        return found
+
+    def _wanted(self, view: View) -> tuple[Wanted, int, int]:
+        """Return what a view holds, how many of its notes share an id, and how many have a passage without a vector.
+
+        A note goes by its id, a second one of the same id by its path."""
+        bare = self._bare(view)
+        found: Wanted = {}
+        twins = lacking = 0
+        sql = (
+            "SELECT n.rowid, n.id, n.path, n.sha, (SELECT count(*) FROM windows w WHERE w.note = n.rowid) AS size FROM notes n "
+            "WHERE n.folder = '' AND coalesce(n.scope, '') != 'local' ORDER BY n.path"
+        )
+        for row in view.catalog.rows(sql):
+            if not row["size"]:
+                continue
+            name = key_of(f"id {row['id']}") if row["id"] else key_of(f"path {row['path']}")
+            if name in found:
+                twins += 1
+                name = key_of(f"path {row['path']}")
+            # What has no vector yet is written again once it has one.
+            model = f"{self.model} so far" if row["rowid"] in bare else self.model
+            lacking += row["rowid"] in bare
+            found[name] = (mark_of(row["sha"], row["path"], model), row["size"], row["rowid"])
+        return found, twins, lacking
+
+    def _bare(self, view: View) -> set[int]:
+        """Return the notes with a passage that has no vector, though there is a model."""
+        if self.stored is None:
+            return set()
+        windows = view.catalog.rows("SELECT note, hash FROM windows")
+        return {window["note"] for window, known in zip(windows, self.stored.has(w["hash"] for w in windows)) if not known}
+
+    def _write(self, view: View, wanted: Wanted, there: There, averages: Sequence[float], everything: bool = False) -> None:
+        """Write what lacks of the wanted, then delete what is there and not wanted."""
+        lacking = [n for n, (mark, count, _) in wanted.items() if everything or there.get(n) != Counter({mark: count})]
+        gone = [note for note in there if note not in wanted]
+        if lacking or gone:
+            self._begin()
+        repo, engine = self.commit.repo, self.engine
+        for start in range(0, len(lacking), NOTES):
+            self.keep_lease()
+            part = lacking[start : start + NOTES]
+            rows, missing = rows_of(view, repo, {note: wanted[note] for note in part}, averages, self.stored, self.dims)
+            engine.put(engine.windows, rows)
+            self.out.without_vectors += missing
+            for some in _pieces([note for note in part if note in there]):
+                marks = [wanted[note][0] for note in some]
+                engine.delete(engine.windows, f"{_repo(repo)} and note in {quoted(some)} and mark not in {quoted(marks)}")
+            self.out.written += len(part)
+            if self.tell is not None:
+                self.tell(self.out.written, len(lacking), "notes pushed")
+        self.keep_lease()
+        self._alone()
+        for some in _pieces(gone):
+            engine.delete(engine.windows, f"{_repo(repo)} and note in {quoted(some)}")
+        self.out.deleted = len(gone)
+
+    def _begin(self) -> None:
+        """Leave word that this push changes something: whoever finds it compares everything."""
+        said = {"rev": self.commit.rev, "at": time.time()}
+        self.engine.put(self.engine.state, [state_row(self.commit.repo, f"{_begun_pk(self.commit.repo)}{self.turn}", said)])
+
+    def _ended(self) -> None:
+        """Take back the word, and what others have left who were killed, unless one of them may still be at work."""
+        gone = {f"{_begun_pk(self.commit.repo)}{self.turn}", *(self.begun if self.sole else ())}
+        for some in _pieces(sorted(gone)):
+            self.engine.delete(self.engine.state, f"{_repo(self.commit.repo)} and pk in {quoted(some)}")
+
+    def _alone(self) -> None:
+        """Raise Overtaken when another writer has finished since this one began: where the remote takes no leases, they hold on
+        one machine only. Its next push puts right what both wrote."""
+        now = state_of(self.engine, self.commit.repo)
+        if (now.get("rev"), now.get("turn")) != (self.known.get("rev"), self.known.get("turn")):
+            self._begin()  # the other one may have taken the word for that of a killed writer
+            hint = "run it again; a remote that takes leases, or a CI job that runs alone, prevents it"
+            raise Overtaken("another writer has pushed this repository meanwhile", hint=hint)
+
+    def _record(self, counts: Counts, kept: Mapping[str, Any], **numbers: int) -> None:
+        """Write the lists of terms, then the commit; what is left of earlier lists goes last.
+
+        `kept`: scopes whose lists stay as they are. The lists of the record before stay too: a reader may have read it a moment
+        ago."""
+        repo, engine, before = self.commit.repo, self.engine, self.known.get("scopes", {})
+        scopes = {**kept, **write(engine, repo, self.turn, counts, self.keep_lease)}
+        self.keep_lease()
+        self._alone()
+        replaced = {scope: one for scope, one in before.items() if scope not in kept}
+        state = {"kind": kind_of(self.model), "layout": LAYOUT, "model": self.model, "dims": self.dims, "turn": self.turn}
+        state |= {"repo": repo, "rev": self.commit.rev, "url": self.commit.url, **numbers, "scopes": scopes}
+        state["replaced"] = {scope: {"pieces": one["pieces"], "turn": one["turn"]} for scope, one in replaced.items()}
+        self._put_state(state)
+        if kept:
+            old = [pk for scope, one in self.known.get("replaced", {}).items() for pk in names_of(repo, scope, one)]
+        else:
+            lists = [*scopes.items(), *before.items()]
+            stay = {f"{STATE}:{key_of(repo)}"}.union(*(names_of(repo, scope, one) for scope, one in lists))
+            found = (row["pk"] for row in engine.rows(engine.state, _repo(repo), ["pk"]))
+            old = [pk for pk in found if pk not in stay and not pk.startswith(BEGUN)]
+        for some in _pieces(old):
+            engine.delete(engine.state, f"{_repo(repo)} and pk in {quoted(some)}")
+        self._ended()
+        engine.flush()
+
+    def _put_state(self, state: dict[str, Any]) -> None:
+        repo = self.commit.repo
+        self.engine.put(self.engine.state, [state_row(repo, f"{STATE}:{key_of(repo)}", state)])
 
 
 def push(
     index: Index,
     engine: Engine,
-    repo: str,
-    rev: str,
-    descends: Callable[[str], bool | None],
+    commit: Commit,
     everything: bool = False,
+    sole: bool = False,
     keep_lease: Callable[[], None] = lambda: None,
     tell: Tell | None = None,
-    url: str = "",
 ) -> Pushed:
-    """Make the engine hold exactly the notes of a commit of this repository, and say what was done.
+    """Make the engine hold exactly the notes of a commit of its repository, and say what was done.
 
-    `descends(earlier)`: whether the commit comes after (or is) an earlier one; False: it comes before; None: neither, or
-    unknown. `keep_lease` is called between batches. `url`: where the repository may be cloned from. Raises SharedDown,
+    `sole`: no other writer of the repository can be at work; `keep_lease` is called between batches. Raises SharedDown,
     RefusedState, LeaseHeld, Overtaken."""
     began = time.monotonic()
-    view = index.as_of(rev)
-    dense = index.dense
-    stored = dense.vectors()
-    model = stored.fingerprint if stored is not None else ""
-    dims = engine.create(stored.dims if stored is not None else PLAIN_DIMS)
-    if stored is not None and stored.dims != dims:
-        raise RefusedState(
-            "the shared index was made with a model of another length",
-            why=f"{dims} numbers a vector, not {stored.dims}",
-            hint="use the same embedding settings, or another index.collection",
-            code="shared_index_model",
-        )
-    known = state_of(engine, repo)
-    out = Pushed(repo, rev)
-    if known and not everything:
-        after = descends(known["rev"])
-        if after is False:
-            out.older, out.rev = True, known["rev"]
-            return out
-        if after is None:
-            raise RefusedState(
-                f"the shared index holds commit {known['rev'][:10]} of {repo}, which is not before {rev[:10]} in this clone",
-                why="deleting what only the other history has would need its word",
-                hint="mdmem sync, then mdmem index push; after a rewritten history: mdmem index push --all",
-                code="shared_index_order",
-            )
-    wanted = _wanted(view, model)
-    there = _there(engine, repo)
-    fits = {note for note, (mark, count, _) in wanted.items() if there.get(note) == Counter({mark: count})}
-    lacking = [note for note in wanted if everything or note not in fits]
-    gone = [note for note in there if note not in wanted]
-    out.unchanged = len(wanted) - len(lacking)
-    averages = view.corpus().averages
-    for start in range(0, len(lacking), NOTES):
-        keep_lease()
-        part = lacking[start : start + NOTES]
-        rows, missing = _rows(view, repo, {note: wanted[note] for note in part}, averages, stored, dims)
-        engine.put(engine.windows, rows)
-        out.without_vectors += missing
-        for some in _pieces([note for note in part if note in there]):
-            marks = [wanted[note][0] for note in some]
-            engine.delete(engine.windows, f"{_repo(repo)} and note in {quoted(some)} and mark not in {quoted(marks)}")
-        out.written += len(part)
-        if tell is not None:
-            tell(out.written, len(lacking), "notes pushed")
-    keep_lease()
-    _alone(engine, repo, known)
-    for some in _pieces(gone):
-        engine.delete(engine.windows, f"{_repo(repo)} and note in {quoted(some)}")
-    out.deleted = len(gone)
-    if lacking or gone or known.get("rev") != rev:
-        state = {"rev": rev, "dims": dims, "model": model, "notes": len(wanted), "url": url, "turn": secrets.token_hex(8)}
-        _record(engine, view, repo, state, known, keep_lease)
-        engine.flush()
-    out.seconds = time.monotonic() - began
-    return out
+    one = Push(index, engine, commit, sole, keep_lease, tell)
+    if not one.known or everything or one.in_order():
+        paths = None if everything or not sole or not untouched(engine, commit.repo, one.model) else one.differing()
+        if paths is None or len(paths) > FEW or not one.some(paths):
+            one.all(everything)
+    one.out.seconds = time.monotonic() - began
+    return one.out
 
 
-def _pk(repo: str, name: str) -> str:
-    return f"{name}:{key_of(repo)}" if name == STATE else f"{key_of(repo)}:{name}"
+def _begun_pk(repo: str) -> str:
+    return f"{BEGUN}:{key_of(repo)}:"
+
+
+def _begun(engine: Engine, repo: str) -> list[str]:
+    """Return the words of writers that began and did not end."""
+    condition = f"{_repo(repo)} and pk like {json.dumps(_begun_pk(repo) + '%')}"
+    return [row["pk"] for row in engine.few(engine.state, condition, ["pk"])]
 
 
 def _repo(repo: str) -> str:
     return f"repo == {json.dumps(key_of(repo))}"
 
 
-def _pieces(notes: Sequence[str]) -> Iterable[Sequence[str]]:
-    return (notes[start : start + KEYS] for start in range(0, len(notes), KEYS))
+def _pieces(keys: Sequence[str]) -> Iterable[Sequence[str]]:
+    return (keys[start : start + KEYS] for start in range(0, len(keys), KEYS))
 
 
-def _wanted(view: View, model: str) -> dict[str, tuple[str, int, int]]:
-    """Return {note: (mark, windows, rowid)} of the commit; a note goes by its id, a second one of the same id by its path."""
-    found: dict[str, tuple[str, int, int]] = {}
-    sql = (
-        "SELECT n.rowid, n.id, n.path, n.sha, (SELECT count(*) FROM windows w WHERE w.note = n.rowid) AS size FROM notes n "
-        "WHERE n.folder = '' AND coalesce(n.scope, '') != 'local' ORDER BY n.path"
-    )
-    for row in view.catalog.rows(sql):
-        name = key_of(f"id {row['id']}") if row["id"] else ""
-        if not name or name in found:
-            name = key_of(f"path {row['path']}")
-        if row["size"]:
-            found[name] = (mark_of(row["sha"], row["path"], model), row["size"], row["rowid"])
-    return found
-
-
-def _there(engine: Engine, repo: str) -> dict[str, Counter[str]]:
-    """Return {note: {mark: windows}} that the engine holds of the repository."""
-    found: dict[str, Counter[str]] = {}
+def _there(engine: Engine, repo: str) -> There:
+    """Return what the engine holds of the repository."""
+    found: There = {}
     for row in engine.rows(engine.windows, _repo(repo), ["note", "mark"]):
         found.setdefault(row["note"], Counter())[row["mark"]] += 1
     return found
 
 
-def _rows(
-    view: View, repo: str, wanted: dict[str, tuple[str, int, int]], averages: Sequence[float], stored: Any, dims: int
-) -> tuple[list[dict[str, Any]], int]:
-    """Return the engine's rows of some notes, and how many of them have no vector."""
-    names = {rowid: note for note, (_, _, rowid) in wanted.items()}
-    ids = json.dumps(list(names))
-    inside = "IN (SELECT value FROM json_each(?))"
-    notes = {
-        row["rowid"]: row for row in view.catalog.rows(f"SELECT rowid, {_COLUMNS} FROM notes WHERE rowid {inside}", (ids,))
-    }
-    windows = {w["rowid"]: w for w in view.catalog.rows(f"SELECT * FROM windows WHERE note {inside}", (ids,))}
-    tags: dict[int, list[str]] = {}
-    for tag in view.catalog.rows(f"SELECT note, tag FROM tags WHERE note {inside}", (ids,)):
-        tags.setdefault(tag["note"], []).append(tag["tag"])
-    keys: dict[int, list[list[Any]]] = {}
-    for name in view.catalog.rows(f"SELECT note, key, how FROM names WHERE note {inside}", (ids,)):
-        keys.setdefault(name["note"], []).append([name["key"], name["how"]])
-    places = stored.rows_of([w["hash"] for w in windows.values()]).tolist() if stored is not None else [-1] * len(windows)
-    place_of = dict(zip(windows, places))
-    near = [place for place in places if place >= 0]
-    vectors = dict(zip(near, stored.get(near).tolist())) if near else {}
-    texts = {row["rowid"]: text for row, text in zip(notes.values(), view.texts(row["path"] for row in notes.values()))}
-    sizes = Counter(window["note"] for window in windows.values())
-    settings = Settings()
-    out, missing = [], 0
-    for row in view.catalog.read(lambda connection: text_rows(connection, names)):
-        window, note = windows[row.window], notes[row.note]
-        place = place_of[row.window]
-        missing += place < 0
-        content: dict[str, Any] = {
-            "repo": repo,
-            "heading": window["heading"],
-            "text": window["text"],
-            "lines": [window["start_line"], window["end_line"]],
-            "hash": window["hash"],
-            "near": place >= 0,
-            "raw": _slice(texts[row.note], window["ord"], sizes[row.note]),
-        }
-        if window["ord"] == 0:
-            columns = {column: note[column] for column in note.keys() if column != "rowid"}  # noqa: SIM118 - SQLite
-            said = json.loads(note["fields"] or "{}")
-            columns["fields"] = json.dumps({name: said[name] for name in _LEVELS if isinstance(said.get(name), str)})
-            content["note"] = [columns, tags.get(row.note, []), keys.get(row.note, [])]
-        data = squeeze(content)
-        if len(data) > PIECE:
-            # The text of the note goes first: who wants all of it is told to clone.
-            if window["ord"] == 0:
-                content["note"] = [{**columns, "fields": "{}"}, tags.get(row.note, [])[:50], keys.get(row.note, [])[:50]]
-            data = squeeze({**content, "text": window["text"][:20_000], "raw": None})
-        key = names[row.note]
-        lengths = [len(terms) for terms in row.fields]
-        values: dict[str, Any] = {scalar: str(note[scalar] or "")[:250] for scalar in SCALARS}
-        out.append(
-            {
-                "pk": key_of_row(key_of(repo), key, window["ord"], wanted[key][0]),
-                "repo": key_of(repo),
-                "note": key,
-                "place": key_of(note["path"]),
-                "mark": wanted[key][0],
-                **values,
-                "scope": values["scope"] or "shared",
-                "row": data,
-                "ord": window["ord"],
-                "size": sizes[row.note],
-                "words": sparse(frequencies(row), lengths, averages, settings),
-                "meaning": vectors[place] if place >= 0 else [0.0] * dims,
-            }
-        )
-    return out, missing
+def _scopes(view: View, wanted: Wanted) -> dict[int, str]:
+    """Return {rowid: scope} of the wanted notes."""
+    mine = {rowid for _, _, rowid in wanted.values()}
+    found = view.catalog.rows("SELECT rowid, scope FROM notes")
+    return {row["rowid"]: row["scope"] or "shared" for row in found if row["rowid"] in mine}
 
 
-def _slice(text: str, number: int, count: int) -> str:
-    """Return one of `count` parts of a text, which are the text when put together in order."""
-    length = -(-len(text) // count)
-    return text[number * length : (number + 1) * length]
-
-
-def _alone(engine: Engine, repo: str, known: dict[str, Any]) -> None:
-    """Raise LeaseHeld when another writer has finished since this one began: where the remote takes no leases, they hold on
-    one machine only. Its next push puts right what both wrote."""
-    now = state_of(engine, repo)
-    if (now.get("rev"), now.get("turn")) != (known.get("rev"), known.get("turn")):
-        hint = "run it again; a remote that takes leases, or a CI job that runs alone, prevents it"
-        raise Overtaken("another writer has pushed this repository meanwhile", hint=hint)
-
-
-def _record(
-    engine: Engine, view: View, repo: str, state: dict[str, Any], known: dict[str, Any], keep_lease: Callable[[], None]
-) -> None:
-    """Write the lists of terms, a scope each, then the commit; what is left of earlier lists goes last.
-
-    Lists are named by the turn that wrote them and the commit names its turn, so that a writer that was overtaken or killed
-    changes no list in use. Those of the turn before stay: a reader may have read its commit a moment ago."""
-    turn = state["turn"]
-    scopes: dict[str, dict[str, Any]] = {}
-    pieces: dict[str, dict[str, list[int]]] = {}
-    for scope, (counted, terms) in _counted(view).items():
-        number = 1 if len(terms) <= SMALL else BUCKETS
-        scopes[scope] = {**counted, "pieces": number, "turn": turn}
-        for term, entry in terms.items():
-            pieces.setdefault(f"{turn}:{piece_of(term, scope, number)}", {})[term] = entry
-    keep_lease()
-    engine.put(engine.state, [_state_row(repo, name, piece) for name, piece in pieces.items()])
-    keep_lease()
-    _alone(engine, repo, known)
-    engine.put(engine.state, [_state_row(repo, STATE, {**state, "repo": repo, "scopes": scopes})])
-    keys = {_pk(repo, name) for name in (*pieces, STATE)}
-    before = _pk(repo, f"{known.get('turn', '')}:")
-    there = [row["pk"] for row in engine.rows(engine.state, _repo(repo), ["pk"])]
-    old = [pk for pk in there if pk not in keys and not pk.startswith(before)]
-    for some in _pieces(old):
-        engine.delete(engine.state, f"{_repo(repo)} and pk in {quoted(some)}")
-
-
-def _counted(view: View) -> dict[str, tuple[dict[str, Any], dict[str, list[int]]]]:
-    """Return {scope: (windows, notes and lengths in all, {term: [windows, notes]})} of a commit."""
-    scope_of = {row["rowid"]: row["scope"] or "shared" for row in view.catalog.rows("SELECT rowid, scope FROM notes")}
-    corpus = view.corpus()
-    fields = len(corpus.averages)
-    found: dict[str, tuple[dict[str, Any], dict[str, list[int]]]] = {
-        scope: ({"windows": 0, "notes": 0, "lengths": [0] * fields}, {}) for scope in sorted(set(scope_of.values()))
-    }
-    for scope in scope_of.values():
-        found[scope][0]["notes"] += 1
-    for part in corpus.parts:
-        owners, dead = part.segment.notes, part.dead
-        scopes = [scope_of.get(note, "shared") for note in owners]
-        for doc, scope in enumerate(scopes):
-            if doc not in dead:
-                counted = found.setdefault(scope, ({"windows": 0, "notes": 0, "lengths": [0] * fields}, {}))[0]
-                counted["windows"] += 1
-                for number, column in enumerate(part.segment.lengths):
-                    counted["lengths"][number] += column[doc]
-        for term, held in part.segment.every():
-            docs: dict[str, list[int]] = {}
-            if len(found) == 1:
-                docs[next(iter(found))] = [doc for doc in held.docs if doc not in dead] if dead else list(held.docs)
-            else:
-                for doc in held.docs:
-                    if doc not in dead:
-                        docs.setdefault(scopes[doc], []).append(doc)
-            for scope, mine in docs.items():
-                if mine:
-                    entry = found[scope][1].setdefault(term, [0, 0])
-                    entry[0] += len(mine)
-                    # A note's windows stand in one segment, so that none is counted twice.
-                    entry[1] += len({owners[doc] for doc in mine})
-    return found
-
-
-def _state_row(repo: str, name: str, value: Any) -> dict[str, Any]:
-    blob = squeeze(value)
-    while len(blob) > PIECE and name != STATE:
-        # A repository of millions of terms: the rarest are left out, and count as standing where they are seen.
-        value = dict(sorted(value.items(), key=lambda entry: -entry[1][0])[: len(value) * 3 // 4])
-        blob = squeeze(value)
-    return {"pk": _pk(repo, name), "repo": key_of(repo), "blob": blob, "meaning": [1.0] * PLAIN_DIMS}
+def _wide(view: View | Held) -> set[int]:
+    """Return the windows in a CJK script."""
+    return {row["rowid"] for row in view.catalog.rows("SELECT rowid FROM windows WHERE wide")}

@@ -1,37 +1,29 @@
 """What the shared index has for one question, as a small index in memory that recall searches like any other.
 
-The engine gives candidates: the windows with the highest inner products for words and for meaning, and notes of the days that
-the question names. What else these notes have is fetched by key; all of it is put into a catalog and a corpus in memory, and
-scored there by score.py with the statistics of the whole: ranks are those of a local index as long as the candidates hold
-the best.
+The engine gives candidates: the windows with the highest inner products for words and for meaning, and the newest notes of
+the days that the question names. What else these notes have is fetched by key; all of it is put into a catalog and a corpus
+in memory, and scored there by score.py with the statistics of the whole: ranks are those of a local index as long as the
+candidates hold the best.
 """
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from mdmem.errors import UsageError
 from mdmem.index.catalog import MemoryCatalog
-from mdmem.index.flush import text_rows
-from mdmem.index.milvus import ROWS, Engine, dimension, key_of, key_of_row, piece_of, quoted, stretch
+from mdmem.index.milvus import ROWS, SCRIPTS, Engine, dimension, key_of, key_of_row, piece_of, quoted, stretch
+from mdmem.index.milvus_held import Held, Note, opened
 from mdmem.index.score import Corpus, Coverage, Term, TextHits
 from mdmem.index.segment import memory
 from mdmem.index.text import query_words
 
-Note = tuple[str, str]  # repository and note, as the engine names them
 DATED = 50
 PAIRS = 64  # repositories and scopes in which terms are counted for a question
 MARGIN = 50  # windows beyond those that are wanted
-_FIELDS = ("repo", "note", "mark", "ord", "size", "row", "meaning")
-# Columns of a note that are taken from the engine: whoever may write there names no others.
-_COLUMNS = (
-    *("id", "kind", "type", "category", "title", "summary", "scope", "agent", "device", "session", "status", "priority"),
-    *("tier", "pinned", "importance", "initiative", "due", "expires", "valid_from", "valid_until", "fact_key", "created"),
-    *("updated", "sha", "state", "body_line", "size", "fields"),
-)
+_FIELDS = ("repo", "note", "mark", "ord", "size", "script", "row", "meaning")
 
 
 class WholeCorpus(Corpus):
@@ -66,7 +58,9 @@ class WholeCorpus(Corpus):
 
 
 class SharedView:
-    """The reading half of an index for one question; see asof.View. Nothing is written."""
+    """The reading half of an index for one question; see asof.View. Nothing is written.
+
+    `find` gets what words and days bring, `find_near` what meaning does, `settle` makes it searchable."""
 
     def __init__(self, engine: Engine, condition: str, scopes: dict[str, dict[str, dict[str, Any]]], pool: int) -> None:
         """`condition`: the filter in the engine's language; `scopes`: repository → scope → what was counted there, for those
@@ -76,56 +70,81 @@ class SharedView:
         pairs = [(key_of(repo), scope, counted) for repo, held in scopes.items() for scope, counted in held.items()]
         self.scopes = sorted(pairs, key=lambda pair: (-int(pair[2]["windows"]), pair[:2]))
         self.pool = pool
-        self.catalog = MemoryCatalog("shared")
-        self.vectors: dict[int, Any] = {}
-        self.near: list[tuple[int, float]] = []
+        self.count = sum(int(counted["windows"]) for _, _, counted in pairs)
         self.known: dict[str, list[int]] = {}
-        self._windows: dict[tuple[str, str, int], int] = {}
+        # What the engine gave: {note: {mark: {number of the window: row}}}, and by script the keys of the nearest windows.
+        self._found: dict[Note, dict[str, dict[int, Any]]] = {}
+        self._near: dict[bool | None, list[tuple[str, str, int]]] = {}
+        self._fields: tuple[str, ...] = _FIELDS
+        self._held = Held({})
         self._make: Callable[[frozenset[int]], WholeCorpus] | None = None
         self._corpus: tuple[frozenset[int], WholeCorpus] | None = None
 
-    def fetch(self, words: Sequence[tuple[str, float]], vector: Any, days: Sequence[tuple[str, str]]) -> None:
-        """Get the candidates for (term, weight) pairs, the question's vector (None: no search by meaning), and days (first,
-        last). Raises SharedDown."""
+    def find(self, words: Sequence[tuple[str, float]], days: Sequence[str], meaning: bool) -> None:
+        """Get the candidates for (term, weight) pairs, and the newest notes of days (each a condition on `created`); `meaning`:
+        with their vectors. Raises SharedDown."""
+        self._fields = _FIELDS if meaning else _FIELDS[:-1]
         if lacking := [term for term, _ in words if term not in self.known]:
             self.learn(lacking)
-        known = self.known
-        count = self._windows_in(self.scopes)
-        fields = _FIELDS if vector is not None else _FIELDS[:-1]
         asked: dict[int, float] = {}
         for term, weight in words:
             # A writer at work has a new list of terms and an old count for a moment: no term is in more than all windows.
-            df = min(count, known.get(term, [0, 0])[0])
+            df = min(self.count, self.known.get(term, [0, 0])[0])
             if df and weight > 0:
                 place = dimension(term)
-                asked[place] = asked.get(place, 0.0) + weight * math.log(1.0 + (count - df + 0.5) / (df + 0.5))
-        rows: list[dict[str, Any]] = []
+                asked[place] = asked.get(place, 0.0) + weight * math.log(1.0 + (self.count - df + 0.5) / (df + 0.5))
         if asked:
             # More than are wanted: the weights there are of the averages at the time of the push.
-            rows += self.engine.nearest("words", asked, self.condition, self.pool + MARGIN, fields)
-        near: list[dict[str, Any]] = []
-        if vector is not None:
-            near = self.engine.nearest("meaning", [float(value) for value in vector], self.condition, self.pool, fields)
-            rows += near
-        for first, last in days:
-            when = f"{self.condition} and ord == 0 and created >= {json.dumps(first)} and created <= {json.dumps(last + '~')}"
-            rows += self.engine.few(self.engine.windows, when, fields, DATED)
-        self._take(rows, fields)
+            self._add(self.engine.nearest("words", asked, self.condition, self.pool + MARGIN, self._fields))
+        for when in days:
+            self._add(self._newest(f"{self.condition} and ord == 0 and {when}"))
+
+    def _newest(self, condition: str) -> list[dict[str, Any]]:
+        """Return the DATED rows that were created last."""
+        windows = self.engine.windows
+        rows = self.engine.few(windows, condition, self._fields, DATED + 1)
+        if len(rows) > DATED:
+            # The engine gives no order: of many the keys come first.
+            keys = self.engine.few(windows, condition, ["pk", "created"])
+            last = sorted(keys, key=lambda row: (row["created"], row["pk"]), reverse=True)[:DATED]
+            rows = self.engine.few(windows, f"pk in {quoted(row['pk'] for row in last)} and {self.condition}", self._fields)
+        return rows
+
+    def find_near(self, vector: Any, scripts: Sequence[bool | None]) -> None:
+        """Get the windows that are nearest to a vector: in a CJK script (True), in others (False), or in whichever (None).
+
+        Raises SharedDown."""
+        asked = [float(value) for value in vector]
+        for script in scripts:
+            which = 'script != ""' if script is None else f'script == "{SCRIPTS[script]}"'
+            rows = self.engine.nearest("meaning", asked, f"{self.condition} and {which}", self.pool, self._fields)
+            self._near[script] = [(row["repo"], row["note"], int(row["ord"])) for row in rows]
+            self._add(rows)
+
+    def texts(self) -> Iterator[str]:
+        """Yield the text of each window that was found so far."""
+        for marks in self._found.values():
+            for parts in marks.values():
+                for row in parts.values():
+                    yield opened(row)["text"]
+
+    def mixed(self) -> bool:
+        """Tell whether windows of both kinds of script are among what may be read."""
+        sums = [sum(column) for column in zip(*(counted["scripts"] for _, _, counted in self.scopes))]
+        return bool(sums) and all(sums)
+
+    def settle(self) -> None:
+        """Make everything that was found so far searchable, in the place of what was before. Raises SharedDown."""
+        self._held, self._corpus = Held(self._whole()), None
         lengths = [sum(column) for column in zip(*(counted["lengths"] for _, _, counted in self.scopes))]
         total = sum(int(counted["notes"]) for _, _, counted in self.scopes)
-        found = self.catalog.read(lambda connection: text_rows(connection, self._rowids()))
-        self._make = lambda gone: WholeCorpus((r for r in found if r.note not in gone), count, lengths, total, known)
-        keys = [(row["repo"], row["note"], int(row["ord"])) for row in near]
-        places = [self._windows[key] for key in keys if key in self._windows]
-        cosines = self.cosines(vector, places) if vector is not None else {}
-        self.near = sorted(((w, c) for w, c in cosines.items() if c), key=lambda pair: (-pair[1], pair[0]))
+        found = self._held.rows()
+        self._make = lambda gone: WholeCorpus((r for r in found if r.note not in gone), self.count, lengths, total, self.known)
 
-    def _rowids(self) -> list[int]:
-        return [row["rowid"] for row in self.catalog.rows("SELECT rowid FROM notes")]
-
-    @staticmethod
-    def _windows_in(pairs: Iterable[tuple[str, str, dict[str, Any]]]) -> int:
-        return sum(int(counted["windows"]) for _, _, counted in pairs)
+    @property
+    def catalog(self) -> MemoryCatalog:
+        """The notes that were found."""
+        return self._held.catalog
 
     def learn(self, terms: Iterable[str]) -> None:
         """Get how many windows and notes each term stands in, for `known`. Raises SharedDown."""
@@ -149,15 +168,18 @@ class SharedView:
                         before = known.get(term, [0, 0])
                         known[term] = [before[0] + piece[term][0], before[1] + piece[term][1]]
         if len(self.scopes) > PAIRS:
-            share = self._windows_in(self.scopes) / max(1, self._windows_in(pairs))
+            share = self.count / max(1, sum(int(counted["windows"]) for _, _, counted in pairs))
             known = {term: [max(1, round(share * number)) for number in known.get(term, [0, 0])] for term in terms}
         return known
 
-    def _take(self, rows: Iterable[dict[str, Any]], fields: Sequence[str]) -> None:
-        """Fetch what else the notes of these rows have, and put them into the catalog."""
-        found: dict[Note, dict[str, dict[int, Any]]] = {}
+    def _add(self, rows: Iterable[dict[str, Any]]) -> None:
         for row in rows:
-            found.setdefault((row["repo"], row["note"]), {}).setdefault(row["mark"], {})[int(row["ord"])] = row
+            parts = self._found.setdefault((row["repo"], row["note"]), {}).setdefault(row["mark"], {})
+            parts.setdefault(int(row["ord"]), row)
+
+    def _whole(self) -> dict[Note, dict[int, Any]]:
+        """Return the notes with all their windows; what lacks is fetched."""
+        found = self._found
         lacking = [
             key_of_row(repo, note, number, mark)
             for (repo, note), marks in sorted(found.items())
@@ -167,47 +189,15 @@ class SharedView:
         ]
         for start in range(0, len(lacking), ROWS):
             wanted = f"pk in {quoted(lacking[start : start + ROWS])} and {self.condition}"
-            for row in self.engine.few(self.engine.windows, wanted, fields):
-                marks = found.get((row["repo"], row["note"]), {})
-                if row["mark"] in marks:
-                    marks[row["mark"]][int(row["ord"])] = row
+            rows = self.engine.few(self.engine.windows, wanted, self._fields)
+            self._add(row for row in rows if row["mark"] in found.get((row["repo"], row["note"]), {}))
         # While a writer is at work a note may stand there in two versions; one whole one is shown.
         whole: dict[Note, dict[int, Any]] = {}
         for key, marks in sorted(found.items()):
             for _, parts in sorted(marks.items()):
                 if len(parts) == parts[min(parts)]["size"] and 0 in parts:
                     whole.setdefault(key, parts)
-        self._put(whole)
-
-    def _put(self, whole: dict[Note, dict[int, Any]]) -> None:
-        """Put notes with all their windows into the catalog. What a row holds is data of whoever wrote it."""
-        notes: list[tuple[Any, ...]] = []
-        tags: list[tuple[int, str]] = []
-        names: list[tuple[str, int, int]] = []
-        windows: list[tuple[Any, ...]] = []
-        for rowid, (key, parts) in enumerate(whole.items(), 1):
-            opened = {number: stretch(row["row"]) for number, row in sorted(parts.items())}
-            columns, tagged, named = opened[0]["note"]
-            label = opened[0]["repo"]
-            notes.append((rowid, label, f"{label}: {columns['path']}", *(columns.get(column) for column in _COLUMNS)))
-            tags += [(rowid, tag) for tag in tagged]
-            names += [(name, how, rowid) for name, how in named]
-            for number, window in opened.items():
-                place = len(windows) + 1
-                windows.append((place, rowid, number, window["heading"], window["text"], *window["lines"], window["hash"]))
-                self._windows[(*key, number)] = place
-                if window["near"] and "meaning" in parts[number]:
-                    self.vectors[place] = parts[number]["meaning"]
-        marks = ", ".join("?" * (3 + len(_COLUMNS)))
-        with self.catalog.writing() as connection:
-            connection.executemany(f"INSERT INTO notes (rowid, folder, path, {', '.join(_COLUMNS)}) VALUES ({marks})", notes)
-            connection.executemany("INSERT OR IGNORE INTO tags (note, tag) VALUES (?, ?)", tags)
-            connection.executemany("INSERT OR IGNORE INTO names (key, how, note) VALUES (?, ?, ?)", names)
-            connection.executemany(
-                "INSERT INTO windows (rowid, note, ord, heading, text, start_line, end_line, hash) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                windows,
-            )
+        return whole
 
     def corpus(self, without: frozenset[int] = frozenset()) -> Corpus:
         """Return the windows of the candidates; `without`: see Index.corpus."""
@@ -236,9 +226,10 @@ class SharedView:
     def vector_search(
         self, query: Any, allowed: Collection[int] | None = None, limit: int = 50, script: bool | None = None
     ) -> list[tuple[int, float]]:
-        """Return (window rowid, product with `query`), best first; `script` chooses nothing, since only the nearest of all are
-        here."""
-        values = self.cosines(query, [window for window, _ in self.near])
+        """Return (window rowid, product with `query`), best first, of those that find_near has brought for that script."""
+        keys = self._near[script] if script in self._near else [key for some in self._near.values() for key in some]
+        places = self._held.windows
+        values = self.cosines(query, [places[key] for key in dict.fromkeys(keys) if key in places])
         near = sorted(values.items(), key=lambda pair: (-pair[1], pair[0]))
         if allowed is None:
             return near[:limit]
@@ -249,13 +240,24 @@ class SharedView:
         """Return {window rowid: cosine}; see Index.cosines."""
         import numpy as np
 
+        vectors = self._held.vectors
         asked = np.asarray(query, np.float32).astype(np.float64)
-        found = {window: self.vectors[window] for window in wanted if window in self.vectors}
+        found = {window: vectors[window] for window in wanted if window in vectors}
         return {window: float(np.dot(np.asarray(row, np.float32).astype(np.float64), asked)) for window, row in found.items()}
 
-    def two_scripts(self, allowed: Collection[int] | None = None) -> bool:
-        """Return False: only the nearest of all are here, so that no language can be searched by itself."""
-        return False
+    def two_scripts(self, allowed: Collection[int] | None = None, least: int = 1) -> bool:
+        """Tell whether there are windows of both kinds of script, `least` of each; see Index.two_scripts. Raises SharedDown."""
+        if not self.mixed():
+            return False
+        for script in (False, True):
+            if script in self._near:
+                count = len(self._near[script])
+            else:
+                which = f'{self.condition} and script == "{SCRIPTS[script]}"'
+                count = len(self.engine.few(self.engine.windows, which, ["pk"], least))
+            if count < least:
+                return False
+        return True
 
     def level(self, query: Any, asked: bool, allowed: Collection[int] | None = None) -> None:
         """Return None: of what is not near, the shared index tells nothing, so that languages cannot be evened out."""
@@ -264,4 +266,5 @@ class SharedView:
         """Return {window rowid: its vector}; see Index.window_vectors."""
         import numpy as np
 
-        return {window: np.asarray(self.vectors[window], np.float32) for window in wanted if window in self.vectors}
+        vectors = self._held.vectors
+        return {window: np.asarray(vectors[window], np.float32) for window in wanted if window in vectors}

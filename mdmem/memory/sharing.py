@@ -7,22 +7,24 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mdmem.config import data_home
 from mdmem.errors import MdmemError, NotFound, Refused, UsageError
 from mdmem.index import milvus_down
-from mdmem.index.milvus import Engine, key_of, target_of
-from mdmem.index.milvus_push import Pushed, push
+from mdmem.index.milvus import Engine, SharedDown, Target, key_of, target_of
+from mdmem.index.milvus_push import Commit, Pushed, push, untouched
 from mdmem.locate import repository_name
 from mdmem.locks import FileLock
-from mdmem.memory.sharing_branch import Main, clone_url, descends, made_whole, main_of, on_main
+from mdmem.memory.sharing_branch import Main, clone_url, descends, differing, made_whole, main_of, on_main
 from mdmem.memory.syncing import owned_roots
 from mdmem.notes.redact import scan
 from mdmem.repo.gate import unpushed_findings
 from mdmem.repo.git import GitFailed
 from mdmem.repo.lease import LeaseHeld, Taken, acquire, release
+from mdmem.repo.remotes import upstream_of
 from mdmem.store import Store
 
 if TYPE_CHECKING:
@@ -61,10 +63,18 @@ def push_store(
         raise NotFound("the store has no commit yet", hint="mdmem sync", code="no_revision")
     notices = made_whole(store.git)
     on_main(store.git, rev, main_of(store.git, branch))
-    _gate(store, rev, allow)
+    repo = repository_name(store.location)
+    try:
+        known = _known(store, target, repo)
+    except SharedDown:
+        _gate(store, rev, allow, "")  # what must be mended is told, whether or not the engine is there
+        raise
+    if known.get("rev") == rev and not everything:
+        milvus_down.clear(store.common_state_dir, target)
+        return Pushed(repo, rev, unchanged=known["notes"], notices=notices)
+    _gate(store, rev, allow, known.get("rev", ""))
     # What has no vector gets one first: no lease is held meanwhile.
     refreshed = store.index.refresh(embed_budget_s=None, progress=tell)
-    repo = repository_name(store.location)
     lease = f"shared-index:{target.collection}:{key_of(repo)}"
     holder = f"{store.identity.device}:{_writer(store)}"
     with FileLock(store.common_state_dir / "index-push.lock", max(1.0, wait)):
@@ -82,10 +92,12 @@ def push_store(
             main = main_of(store.git, branch)
             engine = Engine(target, WRITING, writes=True)
             try:
-                url = clone_url(store.git)
                 told: list[str] = []
-                after = _order(store, rev, main, told)
-                done = push(store.index, engine, repo, rev, after, everything, keep, tell, url)
+                differs = partial(differing, store, rev=rev)
+                commit = Commit(repo, rev, _order(store, rev, main, told), differs, clone_url(store.git))
+                # Without a remote nobody else has this repository.
+                sole = not taken.lease.local or upstream_of(store.git, store.git.state().branch) is None
+                done = push(store.index, engine, commit, everything, sole, keep, tell)
             finally:
                 engine.close()
         finally:
@@ -94,6 +106,16 @@ def push_store(
     notices += [*refreshed.notices, *([taken.notice] if taken.notice else []), *told, *store.index.take_notices()]
     done.notices += notices
     return done
+
+
+def _known(store: Store, target: Target, repo: str) -> dict[str, Any]:
+    """Return what was recorded of a repository, when the engine holds exactly that; else {}. Raises SharedDown."""
+    stored = store.index.dense.vectors()
+    engine = Engine(target, WRITING, writes=True)
+    try:
+        return untouched(engine, repo, stored.fingerprint if stored is not None else "") if engine.there() else {}
+    finally:
+        engine.close()
 
 
 def _writer(store: Store) -> str:
@@ -145,9 +167,11 @@ def _order(store: Store, rev: str, main: Main | None, told: list[str]) -> Callab
     return after
 
 
-def _gate(store: Store, rev: str, allow: Collection[str]) -> None:
-    """Raise Refused for a secret in what no remote has yet, GateFailed when the scan could not run."""
+def _gate(store: Store, rev: str, allow: Collection[str], pushed: str) -> None:
+    """Raise Refused for a secret in what no remote has yet and is not of the commit that was `pushed` before, GateFailed when
+    the scan could not run."""
     known = store.git.run("for-each-ref", "--format=%(objectname)", "refs/remotes", read=True).text().split()
+    known += [pushed] if pushed and store.git.rev(pushed) is not None else []
     passed = frozenset(store.to_git(path) for path in allow)
     held = unpushed_findings(store.git, rev, known, scan, owned_roots(store), passed)
     if held:

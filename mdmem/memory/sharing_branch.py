@@ -6,8 +6,11 @@ import re
 from dataclasses import dataclass
 
 from mdmem.errors import RefusedState
+from mdmem.index.asof import path_in
 from mdmem.repo.git import Git, GitFailed
 from mdmem.repo.remotes import check_branch, upstream_of
+from mdmem.repo.tree import changes
+from mdmem.store import Store
 
 ASKING = 30.0  # seconds for a look at the remote
 FETCHING = 300.0  # seconds for what is missing of the history
@@ -114,6 +117,20 @@ def descends(git: Git, earlier: str, rev: str, main: Main | None) -> tuple[bool 
 def _before(git: Git, one: str, other: str) -> bool:
     """Return whether one commit is another or comes before it."""
     return git.run("merge-base", "--is-ancestor", one, other, check=False, read=True).code == 0
+
+
+def differing(store: Store, earlier: str, rev: str) -> dict[str, str] | None:
+    """Return {path: blob id, "" where it is gone} of the notes that differ between two commits; None when that is unknown."""
+    if store.git.rev(earlier) is None:
+        return None
+    found = {}
+    for path, delta in changes(store.git, earlier, rev).items():
+        if path.rpartition("/")[2] == ".mdmem.toml":
+            return None  # which files are notes may be another matter then
+        inner = path_in(store, path)
+        if inner is not None:
+            found[inner] = delta.new.oid if delta.new is not None and delta.new.mode.startswith("100") else ""
+    return found
 
 
 def clone_url(git: Git) -> str:

@@ -23,27 +23,34 @@ def aim(found: Streams, query: Query, wanted: Collection[int] | None, vector: An
 
     texts = window_rows(found.index.catalog, found.leading)
     names = speakers.speakers((texts[window]["text"] for window in found.leading if window in texts), query.text)
-    if not names or (found.store.config.get("recall.languages") and found.index.level(vector, wide(query.text), wanted)):
+    if not names or (found.store.config.get("recall.languages") and found.index.two_scripts(wanted, 2)):
         return
     found.aim = speakers.aimed(found.store.index.dense, query.text, vector, names)
     found.speakers = names if found.aim is not None else []
 
 
+def turn(found: Streams, query: Query, wanted: Collection[int] | None, vector: Any) -> None:
+    """Set the vector to search with, and what makes its products with windows of two languages comparable."""
+    found.asked = vector
+    found.turned = vector if found.aim is None else found.aim
+    if query.plain or found.aim is not None:
+        return
+    asked = wide(query.text)
+    even = bool(found.store.config.get("recall.languages"))
+    common = common_of(found.store) if found.store.config.get("recall.common") else None
+    if common is not None:
+        found.turned, found.level = common.turned(vector, asked, even, _named(found))
+    elif even:
+        found.level = found.index.level(vector, asked, wanted)
+
+
 def search(found: Streams, query: Query, wanted: Collection[int] | None, by_note: dict[int, Candidate], vector: Any) -> None:
     """Add the notes of the nearest windows. Where the store holds two languages each one is searched, since the nearest of
     all would be those of the question's own."""
+    turn(found, query, wanted, vector)
     asked = wide(query.text)
-    found.asked = vector
-    found.turned = vector if found.aim is None else found.aim
-    if not query.plain and found.aim is None:
-        even = bool(found.store.config.get("recall.languages"))
-        common = common_of(found.store) if found.store.config.get("recall.common") else None
-        if common is not None:
-            found.turned, found.level = common.turned(vector, asked, even, _named(found))
-            found.two = even and found.index.two_scripts(wanted)
-        elif even:
-            found.level = found.index.level(vector, asked, wanted)
-            found.two = found.level is not None
+    if found.level is not None and found.store.config.get("recall.languages"):
+        found.two = found.index.two_scripts(wanted)
     for script in (asked, not asked) if found.two else (None,):
         near = found.index.vector_search(found.turned, wanted, POOL, script)
         found.meaning = found.meaning or bool(near)

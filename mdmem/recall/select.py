@@ -31,7 +31,7 @@ PATIENCE = 5.0  # seconds that a note just saved is waited for
 KEPT = 32  # sets of allowed notes that are kept
 FOREVER = "~"  # sorts after every date
 # An empty status means the first one of its kind.
-_UNSAID = {"active": ("memory", "entity", "note", "session"), "open": ("task",)}
+UNSAID = {"active": ("memory", "entity", "note", "session"), "open": ("task",)}
 
 
 def _in(column: str, values: Iterable[str], out: list[Any]) -> str:
@@ -51,7 +51,7 @@ def condition(filters: Filters, now: datetime) -> tuple[str, list[Any]]:
             continue
         part = _in(f"n.{column}", values, out)
         if name == "statuses":
-            unsaid = [kind for value in values for kind in _UNSAID.get(value, ())]
+            unsaid = [kind for value in values for kind in UNSAID.get(value, ())]
             if unsaid:
                 part = f"({part} OR (COALESCE(n.status, '') = '' AND {_in('n.kind', unsaid, out)}))"
         parts.append(part)

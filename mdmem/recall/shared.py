@@ -7,26 +7,45 @@ import json
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from mdmem.clock import stamp
 from mdmem.index import milvus_down
-from mdmem.index.milvus import Engine, SharedDown, Target, key_of, load_client, quoted, stretch, targets_of
+from mdmem.index.language import wide
+from mdmem.index.milvus import (
+    LAYOUT,
+    Engine,
+    SharedDown,
+    Target,
+    key_of,
+    load_client,
+    other_version,
+    quoted,
+    stretch,
+    tag_key,
+    targets_of,
+)
 from mdmem.index.milvus_view import SharedView
 from mdmem.locate import repository_name
+from mdmem.recall import meaning
 from mdmem.recall.query import RETIRED, Filters, Query
-from mdmem.recall.select import agent_scopes, may_read
-from mdmem.recall.streams import POOL, Streams, asked_vector, candidates, gather, searched
-from mdmem.recall.when import periods
+from mdmem.recall.select import UNSAID, agent_scopes, allowed, hidden, may_read
+from mdmem.recall.speakers import may_name
+from mdmem.recall.streams import DAYS, POOL, Streams, aims, asked_vector, by_words, candidates, gather, searched
+from mdmem.recall.when import Period, periods
 from mdmem.recall.words import terms_of
 
 if TYPE_CHECKING:
+    from mdmem.recall.expand import Group
     from mdmem.store import Store
 
 _FIELDS = {"kinds": "kind", "types": "type", "categories": "category", "agents": "agent", "scopes": "scope"}
 EMBEDDED = 10  # times as long may the engine in this process take, which has to read its file first
 SLOW = 0.5  # an engine that took longer to fail is not asked again for a while
+NOTHING = 'repo == ""'  # fits no row
 FRESH = 5.0  # seconds that the list of pushed repositories is kept
 # Connections to servers are kept; the embedded engine's file belongs to one process at a time and is given back.
 _open: dict[Target, Engine] = {}
@@ -70,23 +89,46 @@ def ask(
         states = states_of(engine, store, apart if everything else {*apart, repository_name(store.location)})
         if everything and not states:
             raise SharedDown("the shared index holds none of these repositories")
+        if any(state.get("layout") != LAYOUT for state in states.values()):
+            raise other_version(target)
         mine = store.index.dense.loaded
         if vector is not None and any(state["model"] != (mine.fingerprint if mine else "") for state in states.values()):
             notices.append("the shared index was pushed with another model; searched there by words only")
             vector = None
         patterns = agent_scopes(store)
-        condition = expression(query.filters, patterns, [key_of(repo) for repo in states])
+        condition = expression(query.filters, patterns, [key_of(repo) for repo in states], store.clock.now())
         scopes = {
             repo: {scope: counted for scope, counted in state["scopes"].items() if may_read(scope, patterns)}
             for repo, state in states.items()
         }
         view = SharedView(engine, condition, scopes, POOL)
-        if states:
-            days = [] if query.plain else _days(store, query)
-            view.fetch(_words(store, query, view) if query.mode != "semantic" else [], vector, days)
-        else:
-            view.fetch([], None, [])
-    return candidates(store, query, view, vector, notices, aim=False)
+        # The engine has looked at the paths; there they have no repository before them.
+        query = replace(query, filters=replace(query.filters, paths=None))
+        aimed = _found(store, query, view, vector) if states else ([], None)
+        view.settle()
+        return candidates(store, query, view, vector, notices, aimed)
+
+
+def _found(store: Store, query: Query, view: SharedView, vector: Any) -> tuple[list[str], Any]:
+    """Get what the engine has for a question: by words and days first, since they tell how to search by meaning. Returns whom
+    of a conversation the question names, and the vector to search with then; see meaning.aim. Raises SharedDown."""
+    words, concepts = _words(store, query, view) if query.mode != "semantic" else ([], [])
+    view.find(words, [] if query.plain else _days(store, query), vector is not None)
+    if vector is None:
+        return [], None
+    plan = Streams(store, view, [], concepts=concepts)
+    if aims(store, query) and may_name(view.texts(), query.text):
+        # Only then are the notes looked through twice.
+        view.settle()
+        plan.hidden = hidden(store, view.catalog)
+        wanted = allowed(store, searched(query.filters), view.catalog)
+        by_words(plan, query, wanted, {})
+        meaning.aim(plan, query, wanted, vector)
+    meaning.turn(plan, query, None, vector)
+    asked = wide(query.text)
+    two = plan.aim is None and not query.plain and store.config.get("recall.languages") and view.mixed()
+    view.find_near(plan.turned, (asked, not asked) if two else (None,))
+    return plan.speakers, plan.aim
 
 
 @contextmanager
@@ -119,8 +161,9 @@ def connected(store: Store, target: Target) -> Iterator[Engine]:
         _open[target] = engine
 
 
-def _words(store: Store, query: Query, view: SharedView) -> list[tuple[str, float]]:
-    """Return the (term, weight) pairs to ask for: the question's, and those of synonyms that stand there; see streams."""
+def _words(store: Store, query: Query, view: SharedView) -> tuple[list[tuple[str, float]], list[Group]]:
+    """Return the (term, weight) pairs to ask for, the question's and those of synonyms that stand there, and of these the
+    concepts; see streams.by_words."""
     words = terms_of(query.text)
     concepts = []
     if not query.plain and store.config.get("recall.synonyms"):
@@ -129,14 +172,28 @@ def _words(store: Store, query: Query, view: SharedView) -> list[tuple[str, floa
         concepts = alike(query.text)
     view.learn([*(term for term, _ in words), *(term for group in concepts for member in group for term in member.terms)])
     if not concepts:
-        return words
-    return [*words, *expanded(held(concepts, lambda terms: {term for term in terms if view.known[term][0]}), words)]
+        return words, []
+    concepts = held(concepts, lambda terms: {term for term in terms if view.known[term][0]})
+    return [*words, *expanded(concepts, words)], concepts
 
 
-def _days(store: Store, query: Query) -> list[tuple[str, str]]:
-    """Return the days that a question names, as far as the engine can look for them: those of a known year."""
-    named = periods(query.text, query.as_of or store.clock.now())
-    return [(one.first.isoformat(), one.last.isoformat()) for one in named if one.days <= 31 and not one.any_year]
+def _days(store: Store, query: Query) -> list[str]:
+    """Return the days that a question names, each as a condition on when a note was created."""
+    named = [one for one in periods(query.text, query.as_of or store.clock.now()) if one.days <= DAYS]
+    return [_in_any_year(one) if one.any_year else _between(one.first.isoformat(), one.last.isoformat()) for one in named]
+
+
+def _between(first: str, last: str) -> str:
+    return f"created >= {_text(first)} and created <= {_text(last + '~')}"
+
+
+def _in_any_year(period: Period) -> str:
+    """Return the condition for days of whichever year: the year is any four characters."""
+    days = [(period.first + timedelta(days=number)).isoformat()[5:] for number in range(period.days)]
+    # A month is the only one that is longer than a day; each day of it begins in the same way.
+    begins = {day[:3] for day in days} if period.days > 1 else days
+    likes = (_text(f"____-{begin}%") for begin in sorted(begins))
+    return f"({' or '.join(f'created like {like}' for like in likes)})"
 
 
 def states_of(engine: Engine, store: Store, apart: Collection[str]) -> dict[str, dict[str, Any]]:
@@ -155,24 +212,55 @@ def states_of(engine: Engine, store: Store, apart: Collection[str]) -> dict[str,
     return found
 
 
-def expression(filters: Filters, patterns: tuple[str, ...] | None, repositories: list[str]) -> str:
-    """Return the filters in the engine's language, as far as it has the fields; the rest is looked at afterwards.
+def expression(filters: Filters, patterns: tuple[str, ...] | None, repositories: list[str], now: datetime) -> str:
+    """Return the filters in the engine's language: the candidates are drawn from what fits, however few that are.
 
-    What it leaves out must be what a later look at the catalog leaves in or out; it never lets in a repository or a scope
-    that may not be read."""
+    Of scopes it may let in more than a pattern with marks inside does, which a later look at the catalog leaves out; it never
+    lets in a repository that may not be read."""
     parts = bounds(patterns, repositories)
     chosen = searched(filters)
     for name, column in _FIELDS.items():
         values = getattr(chosen, name)
         if values is not None:
             parts.append(f"{column} in {quoted(values)}")
+    if filters.statuses is not None:
+        parts.append(_statuses(filters.statuses))
+    if filters.tags is not None:
+        parts.append(f"array_contains_all(tags, {quoted(map(tag_key, filters.tags))})" if filters.tags else NOTHING)
+    if filters.paths is not None:
+        parts.append(f"({' or '.join(map(_path, filters.paths))})" if filters.paths else NOTHING)
     if filters.since is not None:
         parts.append(f"updated >= {json.dumps(stamp(filters.since))}")
     if filters.until is not None:
         parts.append(f"updated <= {json.dumps(stamp(filters.until))}")
     if not filters.retired and filters.statuses is None:
         parts.append(f"status not in {quoted(RETIRED)}")
+        parts.append(f'(expires == "" or expires > {json.dumps(stamp(now))})')
     return " and ".join(parts)
+
+
+def _statuses(values: Sequence[str]) -> str:
+    """Return which statuses fit; an empty one means the first of its kind, see select.condition."""
+    fits = f"status in {quoted(values)}"
+    unsaid = [kind for value in values for kind in UNSAID.get(value, ())]
+    return f'({fits} or (status == "" and kind in {quoted(unsaid)}))' if unsaid else fits
+
+
+def _path(path: str) -> str:
+    """Return which notes a path means: a file or a folder of every repository, `REPOSITORY: PATH` of one."""
+    plain = path.strip("/")
+    repo, mark, inner = plain.partition(": ")
+    if not plain:
+        return 'repo != ""'
+    # "0" comes after "/": what begins with the folder's name and a slash, whatever stands in it.
+    here = f"path == {_text(plain)} or (path >= {_text(plain + '/')} and path < {_text(plain + '0')})"
+    if not mark:
+        return here
+    return f"{here} or (repo == {_text(key_of(repo))} and ({_path(inner)}))"
+
+
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def bounds(patterns: tuple[str, ...] | None, repositories: list[str]) -> list[str]:

@@ -37,6 +37,19 @@ def speakers(texts: Iterable[str], question: str) -> list[str]:
     return sorted(label for label in said if label[0].isupper() and re.search(_whole(label), question))
 
 
+def may_name(texts: Iterable[str], question: str) -> bool:
+    """Tell whether any of the texts has a line of somebody whom the question names: without one, `speakers` finds none."""
+    named: dict[str, bool] = {}
+    for text in texts:
+        for line in text.split("\n"):
+            label = label_of(line)
+            if label and label not in named:
+                named[label] = label[0].isupper() and re.search(_whole(label), question) is not None
+                if named[label]:
+                    return True
+    return False
+
+
 def _whole(label: str) -> str:
     return rf"(?<!\w){re.escape(label)}(?!\w)"
 

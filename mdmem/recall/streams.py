@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mdmem.errors import MdmemError, UsageError
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 POOL = 200  # windows that each stream hands on
 LOOKED = 8  # best windows by words that tell whether this is a conversation, and whose
-DATED = 50  # notes of the days that a question names
+DATED, DAYS = 50, 31  # notes of the days that a question names, if these are so many at most
 _MARKS = 500  # values in one SQL statement
 _COLUMNS = (
     "rowid, path, id, kind, type, title, scope, agent, tier, pinned, created, updated, importance, valid_from, session, size"
@@ -56,7 +57,7 @@ class Searchable(Protocol):
 
     def cosines(self, query: Any, wanted: Sequence[int]) -> dict[int, float]: ...
 
-    def two_scripts(self, allowed: Collection[int] | None = None) -> bool: ...
+    def two_scripts(self, allowed: Collection[int] | None = None, least: int = 1) -> bool: ...
 
     def level(self, query: Any, asked: bool, allowed: Collection[int] | None = None) -> Level | None: ...
 
@@ -161,17 +162,31 @@ def _begun(store: Store, query: Query) -> Callable[[list[str]], Any] | None:
     return wait
 
 
-def candidates(store: Store, query: Query, index: Searchable, vector: Any, notices: list[str], aim: bool = True) -> Streams:
-    """Return the candidates of an index that is up to date; see gather. `vector` may be what waits for it; `aim`: whether the
-    index can be searched with another vector than the question's."""
+def aims(store: Store, query: Query) -> bool:
+    """Tell whether the speakers of a conversation that a question names are looked for."""
+    return not query.plain and query.mode == "hybrid" and bool(store.config.get("recall.speakers"))
+
+
+def candidates(
+    store: Store,
+    query: Query,
+    index: Searchable,
+    vector: Any,
+    notices: list[str],
+    aimed: tuple[list[str], Any] | None = None,
+) -> Streams:
+    """Return the candidates of an index that is up to date; see gather. `vector` may be what waits for it; `aimed`: whom of a
+    conversation the question names and the vector to search with (None: its own), where that was found out before."""
     from mdmem.recall import meaning
 
     wanted = allowed(store, searched(query.filters), index.catalog)
     found = Streams(store, index, [], notices=notices, hidden=hidden(store, index.catalog))
+    if aimed is not None:
+        found.speakers, found.aim = aimed
     by_note: dict[int, Candidate] = {}
     if query.mode != "semantic":
         try:
-            _by_words(found, query, wanted, by_note)
+            by_words(found, query, wanted, by_note)
         except UsageError:
             raise
         except MdmemError as error:
@@ -181,7 +196,7 @@ def candidates(store: Store, query: Query, index: Searchable, vector: Any, notic
             notices.append(f"{error}; searching by meaning only")
     vector = vector(notices) if callable(vector) else vector
     if vector is not None:
-        if aim and not query.plain and query.mode == "hybrid" and store.config.get("recall.speakers"):
+        if aimed is None and aims(store, query):
             meaning.aim(found, query, wanted, vector)
         meaning.search(found, query, wanted, by_note, vector)
     if not query.plain:
@@ -233,7 +248,8 @@ def _index(store: Store, query: Query) -> tuple[Searchable, list[str]]:
     return store.index.as_of(rev, query.as_of), notices
 
 
-def _by_words(found: Streams, query: Query, wanted: Collection[int] | None, by_note: dict[int, Candidate]) -> None:
+def by_words(found: Streams, query: Query, wanted: Collection[int] | None, by_note: dict[int, Candidate]) -> None:
+    """Add the notes of the best windows by words, and set terms, concepts and the leading windows."""
     if query.query_syntax:
         hits = found.index.syntax_hits(query.text, wanted, POOL, found.hidden)
     else:
@@ -267,16 +283,16 @@ def _standing(found: Streams, terms: Sequence[str]) -> set[str]:
 def _by_date(found: Streams, wanted: Collection[int] | None, by_note: dict[int, Candidate]) -> None:
     """Add the notes written on the days that the question names, so that `what did we do on 4 May` has candidates."""
     for period in found.periods:
-        if period.days > 31:
+        if period.days > DAYS:
             continue
         column = "substr(created, 6, 5)" if period.any_year else "substr(created, 1, 10)"
         first, last = (day.isoformat()[5 if period.any_year else 0 :] for day in (period.first, period.last))
         rows = found.index.catalog.rows(
-            f"SELECT rowid FROM notes WHERE {column} BETWEEN ? AND ? ORDER BY created DESC, rowid LIMIT ?", (first, last, DATED)
+            f"SELECT rowid FROM notes WHERE {column} BETWEEN ? AND ? ORDER BY created DESC, rowid", (first, last)
         )
-        for row in rows:
-            if wanted is None or row["rowid"] in wanted:
-                by_note.setdefault(row["rowid"], Candidate(row["rowid"]))
+        fits = (row["rowid"] for row in rows if wanted is None or row["rowid"] in wanted)
+        for note in islice(fits, DATED):
+            by_note.setdefault(note, Candidate(note))
 
 
 def _complete(found: Streams, query: Query) -> None:

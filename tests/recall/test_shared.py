@@ -20,6 +20,7 @@ from mdmem.recall.recall import recall
 from mdmem.recall.shared import expression
 from mdmem.store import Store
 
+NOW = datetime(2026, 11, 30, tzinfo=UTC)
 
 def test_the_inner_product_of_both_sparse_vectors_is_the_score_of_bm25f() -> None:
     rows = [
@@ -40,15 +41,15 @@ def test_the_inner_product_of_both_sparse_vectors_is_the_score_of_bm25f() -> Non
 def test_a_filter_is_data_in_the_engines_language() -> None:
     said = 'a" or repo != "'
     filters = Filters(types=(said,), scopes=("agent:x",), since=datetime(2026, 5, 4, tzinfo=UTC))
-    text = expression(filters, ("shared", "project:*", "user:100%*", "a[bc]"), ["r1"])
+    text = expression(filters, ("shared", "project:*", "user:100%*", "a[bc]"), ["r1"], NOW)
     assert text.startswith('repo in ["r1"] and (scope == ') and 'kind in ["memory", "entity", "note", "session"]' in text
     assert '"a\\" or repo != \\""' in text and 'updated >= "2026-05-04T00:00:00Z"' in text
     # What the engine's `like` would read as a mark is cut off: the catalog looks at what comes back.
     assert 'scope == "shared" or scope like "project:%" or scope like "user:100%" or scope like "a%"' in text
-    assert expression(Filters(), (), ["r1"]).startswith('repo in ["r1"] and scope == "" and ')
-    assert 'updated <= "2026-05-04T00:00:00Z"' in expression(Filters(until=datetime(2026, 5, 4, tzinfo=UTC)), None, [])
-    assert "status not in" in expression(Filters(), None, []) and "status not in" not in expression(
-        Filters(retired=True), None, []
+    assert expression(Filters(), (), ["r1"], NOW).startswith('repo in ["r1"] and scope == "" and ')
+    assert 'updated <= "2026-05-04T00:00:00Z"' in expression(Filters(until=datetime(2026, 5, 4, tzinfo=UTC)), None, [], NOW)
+    assert "status not in" in expression(Filters(), None, [], NOW) and "status not in" not in expression(
+        Filters(retired=True), None, [], NOW
     )
 
 
