@@ -79,6 +79,11 @@ def targets_of(config: Config) -> list[Target]:
     uri = str(config.get("index.uri")).strip()
     if not uri:
         raise SharedDown("index.engine is milvus, but index.uri is empty", hint="mdmem config set index.uri http://HOST:19530")
+    if "://" not in uri and not (uri.endswith(".db") and os.path.isabs(os.path.expanduser(uri))):
+        raise SharedDown(
+            f"index.uri is {uri}: neither a server's address nor the whole path of a file that ends in .db",
+            hint="mdmem config set index.uri http://HOST:19530",
+        )
     named = str(config.get("index.token_env")).strip()
     token = os.environ.get(named, "") if named else ""
     said = [name.strip() for name in str(config.get("index.collection")).split(",")]
@@ -341,16 +346,14 @@ class Engine:
         self._call("delete", collection, filter=condition)
 
     def count(self, condition: str) -> int:
-        """Return how many windows fit."""
-        return self._count(self.windows, condition)
-
-    def _count(self, collection: str, condition: str) -> int:
-        return int(self._call("query", collection, filter=condition, output_fields=["count(*)"])[0]["count(*)"])
+        """Return how many windows fit. Of all of them ("") the embedded engine knows it; else it looks at each row."""
+        return int(self._call("query", self.windows, filter=condition, output_fields=["count(*)"])[0]["count(*)"])
 
     def rows(self, collection: str, condition: str, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield every row that fits, however many."""
-        if self._count(collection, condition) <= LIMIT // 4:
-            yield from self._call("query", collection, filter=condition, output_fields=list(fields), limit=LIMIT)
+        first = self.few(collection, condition, fields, LIMIT // 4)
+        if len(first) < LIMIT // 4:
+            yield from first
             return
         walk = self._call("query_iterator", collection, filter=condition, output_fields=list(fields), batch_size=2_000)
         while True:

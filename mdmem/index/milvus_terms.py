@@ -7,10 +7,10 @@ that was overtaken or killed changes no list in use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from mdmem.index.milvus import BUCKETS, PIECE, PLAIN_DIMS, ROWS, SMALL, Engine, key_of, piece_of, quoted, squeeze, stretch
+from mdmem.index.milvus import BUCKETS, PIECE, PLAIN_DIMS, ROWS, SMALL, Engine, dimension, key_of, quoted, squeeze, stretch
 from mdmem.index.score import Corpus
 from mdmem.index.segment import FIELDS
 
@@ -57,21 +57,49 @@ def counted(corpus: Corpus, scope_of: Mapping[int, str], wide: Collection[int]) 
     return found
 
 
-def changed(engine: Engine, repo: str, before: Mapping[str, Any], more: Counts, less: Counts) -> Counts:
-    """Return the counts of the scopes that `more` or `less` touch, as they were `before` (scope → what was recorded) with the
-    one added and the other taken away; a scope that is left without notes has no terms. Raises SharedDown."""
-    found: Counts = {}
+def carry(
+    engine: Engine, repo: str, turn: str, before: Mapping[str, Any], more: Counts, less: Counts
+) -> dict[str, dict[str, Any]]:
+    """Write, under a turn, the lists of the scopes that `more` or `less` touch: as they were `before` (scope → what was
+    recorded) with the one added and the other taken away. Returns what is to be recorded of each; a scope that is left without
+    notes is not among them. Raises SharedDown."""
+    scopes: dict[str, dict[str, Any]] = {}
     for scope in sorted({*more, *less}):
+        (plus, added), (minus, removed) = more.get(scope, nothing()), less.get(scope, nothing())
         known = before.get(scope)
-        sums = {**nothing()[0], **{name: known[name] for name in nothing()[0]}} if known else nothing()[0]
-        terms = listed(engine, repo, scope, known) if known else {}
-        for sign, part in ((1, more), (-1, less)):
-            one, held = part.get(scope, nothing())
-            sums = {name: _sum(sums[name], sign, one[name]) for name in sums}
-            for term, entry in held.items():
-                terms[term] = _sum(terms.get(term, [0, 0]), sign, entry)
-        found[scope] = sums, {term: entry for term, entry in terms.items() if entry[0] > 0} if sums["notes"] > 0 else {}
-    return found
+        old = known or nothing()[0]
+        sums = {name: _sum(_sum(old[name], 1, plus[name]), -1, minus[name]) for name in plus}
+        if not sums["notes"]:
+            continue
+        differing = {*added, *removed}
+        if known is None or known["pieces"] == 1:
+            terms: Terms = {}
+            for piece in _pieces(engine, repo, scope, known).values() if known else ():
+                terms.update(piece)
+            _change(terms, differing, added, removed)
+            scopes |= write(engine, repo, turn, {scope: (sums, terms)})
+            continue
+        # Piece by piece, so that of a long list only what differs is looked at term by term.
+        number = int(known["pieces"])
+        inside: dict[int, set[str]] = {}
+        for term in differing:
+            inside.setdefault(dimension(term) % number, set()).add(term)
+        pieces = _pieces(engine, repo, scope, known)
+        for place, mine in inside.items():
+            _change(pieces.setdefault(place, {}), mine, added, removed)
+        _put(engine, repo, {_pk(repo, turn, scope, number, place): piece for place, piece in pieces.items() if piece})
+        scopes[scope] = {**sums, "pieces": number, "turn": turn}
+    return scopes
+
+
+def _change(terms: Terms, differing: Collection[str], added: Terms, removed: Terms) -> None:
+    none = [0, 0]
+    for term in differing:
+        entry = _sum(_sum(terms.get(term, none), 1, added.get(term, none)), -1, removed.get(term, none))
+        if entry[0]:
+            terms[term] = entry
+        else:
+            terms.pop(term, None)
 
 
 def _sum(one: Any, sign: int, other: Any) -> Any:
@@ -83,46 +111,57 @@ def _sum(one: Any, sign: int, other: Any) -> Any:
 def listed(engine: Engine, repo: str, scope: str, known: Mapping[str, Any]) -> Terms:
     """Return the list of terms of a scope. Raises SharedDown."""
     found: Terms = {}
+    for piece in _pieces(engine, repo, scope, known).values():
+        found.update(piece)
+    return found
+
+
+def _pieces(engine: Engine, repo: str, scope: str, known: Mapping[str, Any]) -> dict[int, Terms]:
+    """Return the pieces of a scope's list by their numbers."""
+    found: dict[int, Terms] = {}
     keys = names_of(repo, scope, known)
     for start in range(0, len(keys), ROWS):
         inside = f"repo in {quoted([key_of(repo)])} and pk in {quoted(keys[start : start + ROWS])}"
-        for row in engine.few(engine.state, inside, ["blob"]):
-            found.update(stretch(row["blob"]))
+        for row in engine.few(engine.state, inside, ["pk", "blob"]):
+            found[int(row["pk"].rpartition(":")[2])] = stretch(row["blob"])
     return found
 
 
 def names_of(repo: str, scope: str, known: Mapping[str, Any]) -> list[str]:
     """Return the primary keys of the pieces of a scope's list."""
-    pieces = int(known["pieces"])
-    return [_pk(repo, known["turn"], f"terms:{key_of(scope)}:{pieces}:{number}") for number in range(pieces)]
+    number = int(known["pieces"])
+    return [_pk(repo, known["turn"], scope, number, place) for place in range(number)]
 
 
-def write(engine: Engine, repo: str, turn: str, counts: Counts, keep_lease: Callable[[], None]) -> dict[str, dict[str, Any]]:
+def write(engine: Engine, repo: str, turn: str, counts: Counts) -> dict[str, dict[str, Any]]:
     """Write the lists of some scopes under a turn; returns what is to be recorded of each. Raises SharedDown."""
     scopes: dict[str, dict[str, Any]] = {}
-    pieces: dict[str, Terms] = {}
     for scope, (sums, terms) in counts.items():
         if not sums["notes"]:
             continue
         number = 1 if len(terms) <= SMALL else BUCKETS
         scopes[scope] = {**sums, "pieces": number, "turn": turn}
+        pieces: dict[int, Terms] = {}
         for term, entry in terms.items():
-            pieces.setdefault(_pk(repo, turn, piece_of(term, scope, number)), {})[term] = entry
-    keep_lease()
-    engine.put(engine.state, [state_row(repo, pk, _fitting(terms)) for pk, terms in pieces.items()])
+            pieces.setdefault(dimension(term) % number, {})[term] = entry
+        _put(engine, repo, {_pk(repo, turn, scope, number, place): piece for place, piece in pieces.items()})
     return scopes
 
 
-def _fitting(terms: Terms) -> Terms:
-    """Return what of a piece fits into a row: of a repository of millions of terms the rarest are left out, and count as
-    standing where they are seen."""
-    while len(squeeze(terms)) > PIECE:
-        terms = dict(sorted(terms.items(), key=lambda entry: -entry[1][0])[: len(terms) * 3 // 4])
-    return terms
+def _put(engine: Engine, repo: str, pieces: Mapping[str, Terms]) -> None:
+    """Write pieces; of a repository of millions of terms the rarest are left out, and count as standing where they are seen."""
+    rows = []
+    for pk, terms in pieces.items():
+        row = state_row(repo, pk, terms)
+        while len(row["blob"]) > PIECE:
+            terms = dict(sorted(terms.items(), key=lambda entry: -entry[1][0])[: len(terms) * 3 // 4])
+            row = state_row(repo, pk, terms)
+        rows.append(row)
+    engine.put(engine.state, rows)
 
 
-def _pk(repo: str, turn: str, piece: str) -> str:
-    return f"{key_of(repo)}:{turn}:{piece}"
+def _pk(repo: str, turn: str, scope: str, number: int, place: int) -> str:
+    return f"{key_of(repo)}:{turn}:terms:{key_of(scope)}:{number}:{place}"
 
 
 def state_row(repo: str, pk: str, value: Any) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from mdmem.config import data_home
 from mdmem.errors import MdmemError, NotFound, Refused, UsageError
 from mdmem.index import milvus_down
 from mdmem.index.milvus import Engine, SharedDown, Target, key_of, target_of
-from mdmem.index.milvus_push import Commit, Pushed, push, untouched
-from mdmem.locate import repository_name
+from mdmem.index.milvus_push import Commit, Pushed, push, state_of, untouched
+from mdmem.locate import SETTINGS, repository_name
 from mdmem.locks import FileLock
 from mdmem.memory.sharing_branch import Main, clone_url, descends, differing, made_whole, main_of, on_main
 from mdmem.memory.syncing import owned_roots
@@ -65,11 +65,11 @@ def push_store(
     on_main(store.git, rev, main_of(store.git, branch))
     repo = repository_name(store.location)
     try:
-        known = _known(store, target, repo)
+        known, whole = _known(store, target, repo, rev)
     except SharedDown:
         _gate(store, rev, allow, "")  # what must be mended is told, whether or not the engine is there
         raise
-    if known.get("rev") == rev and not everything:
+    if whole and not everything:
         milvus_down.clear(store.common_state_dir, target)
         return Pushed(repo, rev, unchanged=known["notes"], notices=notices)
     _gate(store, rev, allow, known.get("rev", ""))
@@ -108,12 +108,16 @@ def push_store(
     return done
 
 
-def _known(store: Store, target: Target, repo: str) -> dict[str, Any]:
-    """Return what was recorded of a repository, when the engine holds exactly that; else {}. Raises SharedDown."""
-    stored = store.index.dense.vectors()
+def _known(store: Store, target: Target, repo: str, rev: str) -> tuple[dict[str, Any], bool]:
+    """Return what was recorded of a repository, and whether this is the commit and the engine holds exactly that. Raises
+    SharedDown."""
     engine = Engine(target, WRITING, writes=True)
     try:
-        return untouched(engine, repo, stored.fingerprint if stored is not None else "") if engine.there() else {}
+        known = state_of(engine, repo) if engine.there() else {}
+        if known.get("rev") != rev:
+            return known, False
+        stored = store.index.dense.vectors()
+        return known, bool(untouched(engine, repo, stored.fingerprint if stored is not None else ""))
     finally:
         engine.close()
 
@@ -195,12 +199,22 @@ def store_of(url: str) -> Store:
     with FileLock(folder.with_name(folder.name + ".lock"), FILL):
         if not os.path.lexists(folder):
             _cloned(url, folder)
-            return Store.open(folder)
+            return _opened(url, folder)
         try:
             return _brought_up(url, folder)
         except (MdmemError, OSError) as error:
             _again(url, folder, error)
-            return Store.open(folder)
+            return _opened(url, folder)
+
+
+def _opened(url: str, folder: Path) -> Store:
+    """Open a kept clone; one that is no store is not kept. Raises NotFound."""
+    try:
+        return Store.open(folder)
+    except NotFound as error:
+        _remove(folder)
+        why = f"there is no {SETTINGS} in it"
+        raise NotFound(f"{url} is no store of notes", why=why, hint="mdmem init makes one in a clone of it") from error
 
 
 def _brought_up(url: str, folder: Path) -> Store:
@@ -234,7 +248,10 @@ def _again(url: str, folder: Path, error: Exception) -> None:
 def _cloned(url: str, folder: Path) -> None:
     from mdmem.memory.syncing import clone_store
 
-    clone_store(url, folder, Path.cwd(), FILL)
+    if clone_store(url, folder, Path.cwd(), FILL).made:
+        # Cloning has made a store there, whose first commit nobody else has.
+        _remove(folder)
+        raise NotFound(f"{url} has no commit yet", hint="mdmem sync in a clone of it", code="no_revision")
 
 
 def _remove(path: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mdmem.errors import RefusedState
 from mdmem.index.asof import path_in
+from mdmem.locate import SETTINGS
 from mdmem.repo.git import Git, GitFailed
 from mdmem.repo.remotes import check_branch, upstream_of
 from mdmem.repo.tree import changes
@@ -125,7 +126,7 @@ def differing(store: Store, earlier: str, rev: str) -> dict[str, str] | None:
         return None
     found = {}
     for path, delta in changes(store.git, earlier, rev).items():
-        if path.rpartition("/")[2] == ".mdmem.toml":
+        if path.rpartition("/")[2] == SETTINGS:
             return None  # which files are notes may be another matter then
         inner = path_in(store, path)
         if inner is not None:

@@ -69,7 +69,10 @@ def _gathered(
     notices: list[str] = []
     first = stores[0][1]
     # The shared index is asked once, beside the first store.
-    engine = first.config.get("index.engine") == "milvus" and query.as_of is None and not query.query_syntax
+    engine = first.config.get("index.engine") == "milvus"
+    if engine and (query.as_of is not None or query.query_syntax):
+        engine = False
+        notices.append("the shared index knows no --as-of and no --query-syntax; answered from the local index alone")
     for number, (name, store) in enumerate(stores):
         try:
             if engine and number == 0:

@@ -99,9 +99,14 @@ def seen(answer: Recall) -> list[Any]:
     return [one(hit) for hit in answer.results]
 
 
+def target(collection: str = "mdmem") -> Target:
+    """Return where the tests' index is."""
+    return Target(os.environ["MDMEM_INDEX_URI"], collection=collection)
+
+
 def held(tmp_path: Path, collection: str = "mdmem") -> Counter[tuple[str, str]]:
     """Return how many windows of each (repository, note) the engine holds."""
-    engine = Engine(Target(os.environ["MDMEM_INDEX_URI"], collection=collection))
+    engine = Engine(target(collection))
     try:
         assert engine.there()
         return Counter((row["repo"], row["note"]) for row in engine.rows(engine.windows, 'repo != ""', ["repo", "note"]))

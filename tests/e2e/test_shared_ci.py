@@ -238,20 +238,20 @@ def test_where_the_remote_takes_no_leases_an_overtaken_writer_deletes_nothing(
     merged(machine, "newest", "A seal.")
     hook.write_text("#!/bin/sh\nexit 1\n")
     hook.chmod(0o755)
-    real = milvus_push._record
+    real = milvus_push.Push._record
     done: list[Any] = []
 
-    def overtaken(*words: Any) -> Any:
+    def overtaken(*words: Any, **given: Any) -> Any:
         if not done:
             done.append("begun")
             done.append(push_store(opened(machine)))
-        return real(*words)
+        return real(*words, **given)
 
-    monkeypatch.setattr(milvus_push, "_record", overtaken)
+    monkeypatch.setattr(milvus_push.Push, "_record", overtaken)
     with pytest.raises(Overtaken) as error:
         push_store(opened(slow))
     assert error.value.exit_code == 5 and "this machine only" in " ".join(done[1].notices)
-    monkeypatch.setattr(milvus_push, "_record", real)
+    monkeypatch.setattr(milvus_push.Push, "_record", real)
     assert push_store(opened(slow)).older
     assert ids(machine, "seal") == {"mem-newest"} and ids(machine, "walrus") == {"mem-mine"} and len(held(tmp_path)) == 7
 
