@@ -123,11 +123,15 @@ def project_name(start: Path) -> str:
 
 def repository_name(location: Location) -> str:
     """Return the name of a store among those of a shared index: its remote as HOST/PATH, without scheme, user and port, else
-    its id, else its folder. Clones of one repository have one name, whether made by ssh or by https."""
+    its id, else its folder. Clones of one repository have one name, whether made by ssh or by https; a store that is a folder
+    of its repository is named with it, since there may be several."""
     url = _plain(remote_url(location.git.common_dir))
     url = url.removeprefix("file://")
     parts = re.match(r"(?:\w+://)([^/:]+)(?::\d+)?/+(.*)", url) or re.match(r"(?:[\w.-]+@)?([\w.-]{2,}):/*([^/].*)", url)
-    return f"{parts[1].lower()}/{parts[2]}" if parts else url or location.store_id or location.root.name
+    named = f"{parts[1].lower()}/{parts[2]}" if parts else url
+    if not named:
+        return location.store_id or location.root.name
+    return f"{named}/{location.prefix}" if location.prefix else named
 
 
 def same_remote(one: str, other: str) -> bool:

@@ -89,8 +89,6 @@ def ask(
         states = states_of(engine, store, apart if everything else {*apart, repository_name(store.location)})
         if everything and not states:
             raise SharedDown("the shared index holds none of these repositories")
-        if any(state.get("layout") != LAYOUT for state in states.values()):
-            raise other_version(target)
         mine = store.index.dense.loaded
         if vector is not None and any(state["model"] != (mine.fingerprint if mine else "") for state in states.values()):
             notices.append("the shared index was pushed with another model; searched there by words only")
@@ -197,7 +195,9 @@ def _in_any_year(period: Period) -> str:
 
 
 def states_of(engine: Engine, store: Store, apart: Collection[str]) -> dict[str, dict[str, Any]]:
-    """Return {repository: what was recorded of it} of the repositories to ask: all that are configured but those `apart`."""
+    """Return {repository: what was recorded of it} of the repositories to ask: all that are configured but those `apart`.
+
+    Raises SharedDown, also when another version of mdmem has pushed one of them."""
     kept = _lists.get(engine.target)
     if kept is None or engine.embedded or time.monotonic() - kept[0] > FRESH:
         rows = engine.few(engine.state, 'pk like "commit:%"', ["blob"])
@@ -209,6 +209,8 @@ def states_of(engine: Engine, store: Store, apart: Collection[str]) -> dict[str,
         wanted = not patterns or any(fnmatchcase(repo, pattern) for pattern in patterns)
         if wanted and repo not in apart:
             found[repo] = state
+    if any(state.get("layout") != LAYOUT for state in found.values()):
+        raise other_version(engine.target)
     return found
 
 

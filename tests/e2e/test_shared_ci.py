@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from mdmem.clock import FixedClock
-from mdmem.errors import RefusedState
+from mdmem.config import data_home
+from mdmem.errors import NotFound, RefusedState
 from mdmem.index import dense, milvus_push, milvus_view
 from mdmem.index.milvus import Engine, SharedDown, key_of
 from mdmem.index.milvus_push import Overtaken
@@ -333,3 +334,51 @@ def test_a_push_killed_at_any_moment_is_finished_by_the_next(
         "SELECT n.id, count(*) AS n FROM notes n JOIN windows w ON w.note = n.rowid GROUP BY n.rowid"
     )
     assert {note: count for (_, note), count in held(tmp_path).items()} == {key_of(f"id {row['id']}"): row["n"] for row in rows}
+
+
+def test_two_stores_of_one_repository_are_two(tmp_path: Path) -> None:
+    """Both went by the remote's name alone, and each push deleted what the other had brought."""
+    _, machine = published(tmp_path, 4)
+    inner = made(machine / "docs" / "notes", 3, seed=2)
+    assert git(inner, "rev-parse", "--show-toplevel") == str(machine)
+    git(machine, "push", "-q")
+    names = {push_store(opened(root)).repo for root in (machine, inner)}
+    assert {name.rsplit("/", 2)[-1] for name in names} == {"notes"} and len(names) == 2
+    assert any(name.endswith("/docs/notes") for name in names)
+    for root in (machine, inner):
+        assert push_store(opened(root)).deleted == 0
+    assert {key.split("-")[1] for key in ids(machine, "word8 word9 word3")} == {"1", "2"}
+
+
+def test_a_remote_without_a_commit_or_without_a_store_is_named_and_not_kept(tmp_path: Path) -> None:
+    """Cloning the empty one had made a store there, and its first commit, which nobody else has, was recorded as pushed."""
+    empty, code = tmp_path / "empty.git", tmp_path / "code"
+    git(tmp_path, "init", "-q", "--bare", str(empty))
+    code.mkdir()
+    git(code, "init", "-q")
+    (code / "a.py").write_text("pass\n")
+    commit(code)
+    for url, told in ((f"file://{empty}", "has no commit yet"), (f"file://{code}", "is no store of notes")):
+        for _ in range(2):
+            with pytest.raises(NotFound, match=told) as error:
+                sharing.store_of(url)
+            assert url in str(error.value)
+        assert not (data_home() / "shared" / key_of(url)).exists()
+    # Once it is one, it is pushed.
+    made(code, 2)
+    assert push_store(sharing.store_of(f"file://{code}")).written == 2
+
+
+def test_a_note_of_a_megabyte_is_pushed_found_and_shown(tmp_path: Path) -> None:
+    root = made(tmp_path / "store", 2)
+    rng = random.Random(4)
+    words = [f"{rng.randrange(10**6)}x" for _ in range(150_000)]
+    write(root, "long", " ".join(words) + " walrus", id="mem-long", summary=" ".join(words[:30_000]))
+    commit(root)
+    done = push_store(opened(root))
+    assert done.written == 3 and push_store(opened(root)).unchanged == 3
+    (hit,) = recall(opened(root), Query("walrus", mode="keyword")).results
+    assert hit.id == "mem-long" and "walrus" in hit.snippet
+    write(root, "long", "Short now: walrus.", id="mem-long")
+    commit(root)
+    assert push_store(opened(root)).written == 1 and sum(held(tmp_path).values()) == 3

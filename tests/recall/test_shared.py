@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
-from datetime import datetime
+from datetime import date, datetime
 
 import pytest
 
@@ -11,16 +12,31 @@ from mdmem.clock import UTC
 from mdmem.config import Config
 from mdmem.errors import Refused
 from mdmem.index import milvus
-from mdmem.index.milvus import SharedDown, dimension, key_of, mark_of, piece_of, squeeze, stretch, target_of, weights
+from mdmem.index.milvus import (
+    PIECE,
+    SharedDown,
+    dimension,
+    key_of,
+    mark_of,
+    piece_of,
+    squeeze,
+    stretch,
+    tag_key,
+    target_of,
+    weights,
+)
+from mdmem.index.milvus_rows import _fitted
 from mdmem.index.score import Corpus, Settings
 from mdmem.index.segment import Row, frequencies, memory
 from mdmem.memory.sharing import push_store
 from mdmem.recall.query import Filters, Query
 from mdmem.recall.recall import recall
-from mdmem.recall.shared import expression
+from mdmem.recall.shared import NOTHING, _in_any_year, expression
+from mdmem.recall.when import Period
 from mdmem.store import Store
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
+
 
 def test_the_inner_product_of_both_sparse_vectors_is_the_score_of_bm25f() -> None:
     rows = [
@@ -97,3 +113,68 @@ def test_without_an_address_or_the_extra_the_local_index_answers_and_says_so(
     with pytest.raises(SharedDown):
         target_of(config)
     assert target_of(Config()) is None
+
+
+@pytest.mark.parametrize("uri", ["nonsense", "127.0.0.1:19530", "shared.db", "./a/shared.db", "/tmp", "/tmp/shared"])
+def test_what_is_neither_an_address_nor_the_whole_path_of_a_file_is_named(uri: str) -> None:
+    """`127.0.0.1:19530 does not exist`, it said; and a relative path was another file in every folder."""
+    config = Config(values={"index.engine": "milvus", "index.uri": uri})
+    with pytest.raises(SharedDown, match="neither a server's address") as error:
+        target_of(config)
+    assert uri in str(error.value)
+    for fine in ("http://host:19530", "tcp://host", "/srv/shared.db", "~/shared.db"):
+        assert target_of(Config(values={"index.engine": "milvus", "index.uri": fine})) is not None
+
+
+def test_days_and_places_in_the_engines_language() -> None:
+    def of(**filters: tuple[str, ...]) -> str:
+        return expression(Filters(**filters), None, ["r"], NOW)  # type: ignore[arg-type]
+
+    key = tag_key('a" or b')
+    assert f'array_contains_all(tags, ["{key}"])' in of(tags=('a" or b',)) and len(key) == 12
+    assert '(path == "a%_" or (path >= "a%_/" and path < "a%_0"))' in of(paths=("/a%_/",))
+    assert of(paths=()).count(NOTHING) == 1 and of(tags=()).count(NOTHING) == 1
+    assert f'(repo == "{key_of("example.org/x")}" and (path == "b" or' in of(paths=("example.org/x: b",))
+    assert '(status in ["open"] or (status == "" and kind in ["task"]))' in of(statuses=("open",))
+    assert 'expires > "2026-11-30T00:00:00Z"' in of() and "expires" not in of(statuses=("done",))
+    day = Period(date(2024, 5, 4), date(2024, 5, 4), any_year=True)
+    month = Period(date(2024, 5, 1), date(2024, 5, 31), any_year=True)
+    assert _in_any_year(day) == '(created like "____-05-04%")' and _in_any_year(month) == '(created like "____-05-%")'
+
+
+def test_a_row_that_is_too_long_for_the_engine_keeps_its_beginnings() -> None:
+    """A summary of a megabyte made the engine refuse the row, and the push with it, each time anew."""
+    rng = random.Random(1)
+
+    def noise(count: int) -> str:
+        return "".join(chr(rng.randint(0x4E00, 0x9FA0)) for _ in range(count))
+
+    columns = {"id": "mem-1", "path": "a/b.md", "title": "T", "summary": noise(400_000), "size": 3, "fields": noise(90_000)}
+    note = [
+        columns,
+        [noise(300) for _ in range(2_000)],
+        [[noise(300), 1]] * 9,
+        [["rel", noise(99), noise(99), "x", "f", 1]] * 99,
+    ]
+    for content in (
+        {"repo": "r", "heading": noise(400), "text": "walrus " + noise(60_000), "raw": noise(90_000), "note": note},
+        {"repo": "r", "heading": "", "text": "walrus " + noise(99_000), "raw": noise(9)},
+    ):
+        data = _fitted(content)
+        kept = stretch(data)
+        assert len(data) <= PIECE and kept["cut"] and kept["raw"] is None and kept["text"].startswith("walrus ")
+        if "note" in content:
+            assert kept["note"][0] | {"summary": ""} == columns | {"summary": "", "fields": "{}"}
+            assert kept["note"][0]["summary"] and len(kept["note"]) == 4 and kept["note"][2][0][1] == 1
+    short = {"repo": "r", "text": "walrus", "raw": "walrus"}
+    assert stretch(_fitted(short)) == short
+
+
+def test_what_the_shared_index_does_not_know_is_answered_here_and_said(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    (store.root / "memories").mkdir(exist_ok=True)
+    (store.root / "memories" / "a.md").write_text("A walrus was seen.\n")
+    monkeypatch.setenv("MDMEM_INDEX_ENGINE", "milvus")
+    monkeypatch.setenv("MDMEM_INDEX_URI", "http://127.0.0.1:9")
+    answer = recall(Store.open(store.root), Query("wal*", mode="keyword", query_syntax=True))
+    assert [hit.path for hit in answer.results] == ["memories/a.md"]
+    assert [text for text in answer.notices if "--query-syntax" in text and "local index alone" in text]
