@@ -11,32 +11,33 @@ rows are as many as were recorded. In every other case all notes are compared.
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mdmem.errors import Locked, RefusedState
-from mdmem.index.milvus import KEYS, LAYOUT, PLAIN_DIMS, Engine, key_of, mark_of, quoted, stretch
+from mdmem.index.milvus import KEYS, LAYOUT, PLAIN_DIMS, Engine, SharedDown, key_of, mark_of, quoted
 from mdmem.index.milvus_held import Held, opened
+from mdmem.index.milvus_record import BEGUN, begun, begun_pk, kind_of, of_repo, state_of, state_pk, untouched
 from mdmem.index.milvus_rows import rows_of
 from mdmem.index.milvus_terms import carry, counted, names_of, state_row, write
 from mdmem.index.score import Corpus
 from mdmem.index.segment import memory
-from mdmem.index.versions import ANALYZER, PARSER, WINDOWS
 
 if TYPE_CHECKING:
+    from mdmem.clock import Clock
     from mdmem.index.asof import View
     from mdmem.index.changes import Tell
     from mdmem.index.index import Index
 
 NOTES = 200  # notes written between two looks at the lease
+GRACE = 600.0  # seconds after which a writer that began is taken for killed
 FEW = 2_000  # notes that a commit changes, beyond which all are compared: in one sweep, instead of by their keys
 _KEPT = ("repo", "note", "place", "mark", "ord", "size", "script", "row")
-STATE, BEGUN = "commit", "begun"
 Wanted = dict[str, tuple[str, int, int]]  # note → (mark, windows, rowid)
 There = dict[str, Counter[str]]  # note → {mark: windows} in the engine
 
@@ -90,41 +91,13 @@ class Commit:
     url: str = ""
 
 
-def state_of(engine: Engine, repo: str) -> dict[str, Any]:
-    """Return what was recorded of a repository last; {} when it was never pushed to the end."""
-    rows = engine.few(engine.state, f"{_repo(repo)} and pk == {json.dumps(f'{STATE}:{key_of(repo)}')}", ["blob"])
-    found: dict[str, Any] = stretch(rows[0]["blob"]) if rows else {}
-    return found
-
-
-def recorded(engine: Engine) -> list[dict[str, Any]]:
-    """Return what was recorded of each repository."""
-    return [stretch(row["blob"]) for row in engine.few(engine.state, f"pk like {json.dumps(STATE + ':%')}", ["blob"])]
-
-
-def kind_of(model: str) -> str:
-    """Return what all rows of a repository have in common, and what makes all of them new when it changes."""
-    return f"{LAYOUT} {PARSER} {WINDOWS} {ANALYZER} {model}"
-
-
-def untouched(engine: Engine, repo: str, model: str) -> dict[str, Any]:
-    """Return what was recorded of a repository, when the engine holds exactly that and with this model; else {}."""
-    known = state_of(engine, repo)
-    if not known or known.get("kind") != kind_of(model) or known.get("lacking") or _begun(engine, repo):
-        return {}
-    # The embedded engine, which one process has for itself, counts all its rows much faster than some.
-    if engine.embedded and engine.count("") == sum(one["rows"] for one in recorded(engine)):
-        return known
-    return known if engine.count(_repo(repo)) == known["rows"] else {}
-
-
 class Push:
     """One push of one commit."""
 
     def __init__(
-        self, index: Index, engine: Engine, commit: Commit, sole: bool, keep_lease: Callable[[], None], tell: Tell | None
+        self, index: Index, engine: Engine, commit: Commit, clock: Clock, keep_lease: Callable[[], None], tell: Tell | None
     ) -> None:
-        self.index, self.engine, self.commit, self.sole = index, engine, commit, sole
+        self.index, self.engine, self.commit, self.clock = index, engine, commit, clock
         self.keep_lease, self.tell = keep_lease, tell
         self.stored = index.dense.vectors()
         self.model = self.stored.fingerprint if self.stored is not None else ""
@@ -138,7 +111,8 @@ class Push:
             )
         self.known = state_of(engine, commit.repo)
         self.turn = secrets.token_hex(8)
-        self.begun = _begun(engine, commit.repo)
+        self.begun = begun(engine, commit.repo)
+        self.changing = False
         self.out = Pushed(commit.repo, commit.rev)
 
     def in_order(self) -> bool:
@@ -226,7 +200,7 @@ class Push:
         """Return the rows whose place or note is one of some, without vectors."""
         found: list[dict[str, Any]] = []
         for some in _pieces(keys):
-            found += self.engine.rows(self.engine.windows, f"{_repo(self.commit.repo)} and {column} in {quoted(some)}", _KEPT)
+            found += self.engine.rows(self.engine.windows, f"{of_repo(self.commit.repo)} and {column} in {quoted(some)}", _KEPT)
         return found
 
     def _wanted(self, view: View) -> tuple[Wanted, int, int]:
@@ -264,44 +238,48 @@ class Push:
         """Write what lacks of the wanted, then delete what is there and not wanted."""
         lacking = [n for n, (mark, count, _) in wanted.items() if everything or there.get(n) != Counter({mark: count})]
         gone = [note for note in there if note not in wanted]
-        if lacking or gone:
-            self._begin()
         repo, engine = self.commit.repo, self.engine
         for start in range(0, len(lacking), NOTES):
             self.keep_lease()
+            self.begin()
             part = lacking[start : start + NOTES]
             rows, missing = rows_of(view, repo, {note: wanted[note] for note in part}, averages, self.stored, self.dims)
             engine.put(engine.windows, rows)
             self.out.without_vectors += missing
             for some in _pieces([note for note in part if note in there]):
                 marks = [wanted[note][0] for note in some]
-                engine.delete(engine.windows, f"{_repo(repo)} and note in {quoted(some)} and mark not in {quoted(marks)}")
+                engine.delete(engine.windows, f"{of_repo(repo)} and note in {quoted(some)} and mark not in {quoted(marks)}")
             self.out.written += len(part)
             if self.tell is not None:
                 self.tell(self.out.written, len(lacking), "notes pushed")
         self.keep_lease()
         self._alone()
+        if gone:
+            self.begin()
         for some in _pieces(gone):
-            engine.delete(engine.windows, f"{_repo(repo)} and note in {quoted(some)}")
+            engine.delete(engine.windows, f"{of_repo(repo)} and note in {quoted(some)}")
         self.out.deleted = len(gone)
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         """Leave word that this push changes something: whoever finds it compares everything."""
-        said = {"rev": self.commit.rev, "at": time.time()}
-        self.engine.put(self.engine.state, [state_row(self.commit.repo, f"{_begun_pk(self.commit.repo)}{self.turn}", said)])
+        self.changing = True
+        said = {"rev": self.commit.rev, "at": self.clock.now().timestamp()}
+        self.engine.put(self.engine.state, [state_row(self.commit.repo, f"{begun_pk(self.commit.repo)}{self.turn}", said)])
 
     def _ended(self) -> None:
-        """Take back the word, and what others have left who were killed, unless one of them may still be at work."""
-        gone = {f"{_begun_pk(self.commit.repo)}{self.turn}", *(self.begun if self.sole else ())}
+        """Take back the word, and what others have left who were killed: one of late may still be at work, although its lease
+        has ended."""
+        late = self.clock.now().timestamp() - GRACE
+        gone = {f"{begun_pk(self.commit.repo)}{self.turn}", *(pk for pk, at in self.begun.items() if at < late)}
         for some in _pieces(sorted(gone)):
-            self.engine.delete(self.engine.state, f"{_repo(self.commit.repo)} and pk in {quoted(some)}")
+            self.engine.delete(self.engine.state, f"{of_repo(self.commit.repo)} and pk in {quoted(some)}")
+        self.changing = False
 
     def _alone(self) -> None:
         """Raise Overtaken when another writer has finished since this one began: where the remote takes no leases, they hold on
         one machine only. Its next push puts right what both wrote."""
         now = state_of(self.engine, self.commit.repo)
         if (now.get("rev"), now.get("turn")) != (self.known.get("rev"), self.known.get("turn")):
-            self._begin()  # the other one may have taken the word for that of a killed writer
             hint = "run it again; a remote that takes leases, or a CI job that runs alone, prevents it"
             raise Overtaken("another writer has pushed this repository meanwhile", hint=hint)
 
@@ -323,23 +301,24 @@ class Push:
             old = [pk for scope, one in self.known.get("replaced", {}).items() for pk in names_of(repo, scope, one)]
         else:
             lists = [*scopes.items(), *before.items()]
-            stay = {f"{STATE}:{key_of(repo)}"}.union(*(names_of(repo, scope, one) for scope, one in lists))
-            found = (row["pk"] for row in engine.rows(engine.state, _repo(repo), ["pk"]))
+            stay = {state_pk(repo)}.union(*(names_of(repo, scope, one) for scope, one in lists))
+            found = (row["pk"] for row in engine.rows(engine.state, of_repo(repo), ["pk"]))
             old = [pk for pk in found if pk not in stay and not pk.startswith(BEGUN)]
         for some in _pieces(old):
-            engine.delete(engine.state, f"{_repo(repo)} and pk in {quoted(some)}")
+            engine.delete(engine.state, f"{of_repo(repo)} and pk in {quoted(some)}")
         self._ended()
         engine.flush()
 
     def _put_state(self, state: dict[str, Any]) -> None:
         repo = self.commit.repo
-        self.engine.put(self.engine.state, [state_row(repo, f"{STATE}:{key_of(repo)}", state)])
+        self.engine.put(self.engine.state, [state_row(repo, state_pk(repo), state)])
 
 
 def push(
     index: Index,
     engine: Engine,
     commit: Commit,
+    clock: Clock,
     everything: bool = False,
     sole: bool = False,
     keep_lease: Callable[[], None] = lambda: None,
@@ -347,30 +326,22 @@ def push(
 ) -> Pushed:
     """Make the engine hold exactly the notes of a commit of its repository, and say what was done.
 
-    `sole`: no other writer of the repository can be at work; `keep_lease` is called between batches. Raises SharedDown,
-    RefusedState, LeaseHeld, Overtaken."""
+    `sole`: the lease holds for every machine; `keep_lease` is called between batches. Raises SharedDown, RefusedState,
+    LeaseHeld, Overtaken."""
     began = time.monotonic()
-    one = Push(index, engine, commit, sole, keep_lease, tell)
-    if not one.known or everything or one.in_order():
-        paths = None if everything or not sole or not untouched(engine, commit.repo, one.model) else one.differing()
-        if paths is None or len(paths) > FEW or not one.some(paths):
-            one.all(everything)
+    one = Push(index, engine, commit, clock, keep_lease, tell)
+    try:
+        if not one.known or everything or one.in_order():
+            paths = None if everything or not sole or not untouched(engine, commit.repo, one.model) else one.differing()
+            if paths is None or len(paths) > FEW or not one.some(paths):
+                one.all(everything)
+    except BaseException:
+        if one.changing:
+            with suppress(SharedDown):
+                one.begin()  # one who took over may have taken the word for that of a killed writer
+        raise
     one.out.seconds = time.monotonic() - began
     return one.out
-
-
-def _begun_pk(repo: str) -> str:
-    return f"{BEGUN}:{key_of(repo)}:"
-
-
-def _begun(engine: Engine, repo: str) -> list[str]:
-    """Return the words of writers that began and did not end."""
-    condition = f"{_repo(repo)} and pk like {json.dumps(_begun_pk(repo) + '%')}"
-    return [row["pk"] for row in engine.few(engine.state, condition, ["pk"])]
-
-
-def _repo(repo: str) -> str:
-    return f"repo == {json.dumps(key_of(repo))}"
 
 
 def _pieces(keys: Sequence[str]) -> Iterable[Sequence[str]]:
@@ -380,7 +351,7 @@ def _pieces(keys: Sequence[str]) -> Iterable[Sequence[str]]:
 def _there(engine: Engine, repo: str) -> There:
     """Return what the engine holds of the repository."""
     found: There = {}
-    for row in engine.rows(engine.windows, _repo(repo), ["note", "mark"]):
+    for row in engine.rows(engine.windows, of_repo(repo), ["note", "mark"]):
         found.setdefault(row["note"], Counter())[row["mark"]] += 1
     return found
 

@@ -15,7 +15,8 @@ from mdmem.config import data_home
 from mdmem.errors import MdmemError, NotFound, Refused, UsageError
 from mdmem.index import milvus_down
 from mdmem.index.milvus import Engine, SharedDown, Target, key_of, target_of
-from mdmem.index.milvus_push import Commit, Pushed, push, state_of, untouched
+from mdmem.index.milvus_push import Commit, Pushed, push
+from mdmem.index.milvus_record import state_of, untouched
 from mdmem.locate import SETTINGS, repository_name
 from mdmem.locks import FileLock
 from mdmem.memory.sharing_branch import Main, clone_url, descends, differing, made_whole, main_of, on_main
@@ -97,7 +98,7 @@ def push_store(
                 commit = Commit(repo, rev, _order(store, rev, main, told), differs, clone_url(store.git))
                 # Without a remote nobody else has this repository.
                 sole = not taken.lease.local or upstream_of(store.git, store.git.state().branch) is None
-                done = push(store.index, engine, commit, everything, sole, keep, tell)
+                done = push(store.index, engine, commit, store.clock, everything, sole, keep, tell)
             finally:
                 engine.close()
         finally:

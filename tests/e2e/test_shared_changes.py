@@ -5,21 +5,27 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mdmem.clock import FixedClock
 from mdmem.index.embed import EmbeddingUnavailable
 from mdmem.index.index import Index
 from mdmem.index.milvus import Engine, SharedDown
-from mdmem.index.milvus_push import Push, state_of
+from mdmem.index.milvus_push import Commit, Push, push
+from mdmem.index.milvus_record import state_of
 from mdmem.index.milvus_terms import listed
+from mdmem.locate import repository_name
 from mdmem.memory.sharing import push_store
 from mdmem.recall.query import Query
 from mdmem.recall.recall import recall
+from mdmem.repo.lease import LeaseHeld
+from mdmem.store import Store
 from tests.e2e import shared_scene
-from tests.e2e.shared_scene import WORDS, FakeEmbedder, cloned, commit, git, held, made, opened, target, write
+from tests.e2e.shared_scene import NOW, WORDS, FakeEmbedder, cloned, commit, git, held, made, opened, target, write
 
 pytest.importorskip("pymilvus")
 pytest.importorskip("milvus_lite")
@@ -167,9 +173,56 @@ def test_what_a_killed_writer_left_of_a_history_that_was_then_rewritten_goes(
     done = push_store(opened(machine))
     assert (done.written, done.deleted) == (2, 1) and len(compared) == 2  # the first push, and this one
     assert not recall(opened(machine), Query("walrus", mode="keyword")).results and len(held(tmp_path)) == 7
-    write(machine, "later", "A walrus again.", id="mem-later")
-    commit(machine)
-    assert push_store(opened(machine)).written == 1 and len(compared) == 2  # it left nothing to doubt
+    # It may still be at work, as far as one can know; later it cannot.
+    minutes = [0, 11, 11]
+    for number, more in enumerate(minutes):
+        write(machine, f"later{number}", "A walrus again.", id=f"mem-later{number}")
+        commit(machine)
+        later = Store.open(machine, clock=FixedClock(NOW + timedelta(minutes=more)))
+        assert push_store(later).written == 1
+    assert len(compared) == 4 and len(held(tmp_path)) == 10
+
+
+def test_a_writer_whose_lease_ended_while_it_wrote_is_not_relied_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compared: list[str]
+) -> None:
+    """Slower than its lease, it wrote an earlier version of a note over that of the one who took over: as many rows as were
+    recorded, and other ones."""
+    root = made(tmp_path / "store", 6)
+    push_store(opened(root))
+    write(root, "n1", "A walrus.", id="mem-1-1")
+    commit(root)
+    real = Engine.put
+    state: list[Any] = []
+
+    def slow(engine: Engine, collection: str, rows: Sequence[Any]) -> None:
+        if not state and collection == engine.windows:
+            state.append("taken over")
+            write(root, "n1", "A seal.", id="mem-1-1")
+            commit(root)
+            other = Engine(target(), writes=True)
+            theirs = Commit(repo, git(root, "rev-parse", "HEAD"), lambda earlier: True)
+            push(opened(root).index, other, theirs, FixedClock(NOW), sole=True)
+            other.close()
+        real(engine, collection, rows)
+
+    def lost() -> None:
+        if state:
+            raise LeaseHeld("somebody else has it")
+
+    store = opened(root)
+    repo = repository_name(store.location)
+    store.index.refresh(embed_budget_s=None)
+    monkeypatch.setattr(Engine, "put", slow)
+    engine = Engine(target(), writes=True)
+    with pytest.raises(LeaseHeld):
+        mine = Commit(repo, git(root, "rev-parse", "HEAD"), lambda earlier: True)
+        push(store.index, engine, mine, FixedClock(NOW), keep_lease=lost)
+    engine.close()
+    monkeypatch.setattr(Engine, "put", real)
+    assert push_store(opened(root)).written == 1
+    assert not recall(opened(root), Query("walrus", mode="keyword")).results
+    assert [hit.id for hit in recall(opened(root), Query("seal", mode="keyword")).results] == ["mem-1-1"]
 
 
 def test_a_row_that_is_gone_from_the_engine_is_written_again(tmp_path: Path, compared: list[str]) -> None:

@@ -15,7 +15,7 @@ from mdmem.clock import FixedClock
 from mdmem.index import milvus_view
 from mdmem.index.language import Common, wide
 from mdmem.index.milvus import LAYOUT, Engine
-from mdmem.index.milvus_push import state_of
+from mdmem.index.milvus_record import state_of
 from mdmem.index.milvus_terms import state_row
 from mdmem.locate import repository_name
 from mdmem.memory.sharing import push_store
