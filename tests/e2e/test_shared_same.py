@@ -128,6 +128,7 @@ def test_filters_choose_what_the_candidates_are_drawn_from(tmp_path: Path, monke
     root = made(tmp_path / "store", 0)
     for number in range(20):
         write(root, f"n{number}", "quartz " * 9, id=f"mem-{number}", title="Quartz quartz")
+        write(root, f"done{number}", "quartz " * 9, id=f"mem-done{number}", kind="task", status="done")
     (root / "memories" / "deep_er").mkdir()
     write(root, "deep_er/one", "A quartz among much else that is said here.", id="mem-deep", tags="['rare, \"one\"', b]")
     write(root, "deepXer", "A quartz among much else that is said there.", id="mem-other", tags="[b]")
