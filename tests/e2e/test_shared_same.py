@@ -216,6 +216,7 @@ def test_related_notes_lift_each_other_there_too(tmp_path: Path, monkeypatch: py
     monkeypatch.delenv("MDMEM_INDEX_REPOSITORIES")
     found = recall(opened(root), Query("which machines does Vega run on", limit=10, explain=True)).results
     assert {"mem-star", "mem-vega"} <= {hit.id for hit in found}
+    assert dict(next(hit for hit in found if hit.id == "mem-owner").steps).get("graph")  # it means the Vega of its own
 
 
 def test_rows_of_another_version_are_not_read_and_the_local_index_says_why(tmp_path: Path) -> None:
