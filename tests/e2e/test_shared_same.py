@@ -198,7 +198,8 @@ def test_each_of_two_languages_is_searched(tmp_path: Path, monkeypatch: pytest.M
 def test_related_notes_lift_each_other_there_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = made(tmp_path / "store", 0)
     write(root, "vega", "Vega is the billing service.", id="mem-vega", kind="entity", title="Vega")
-    write(root, "owner", "Runs on three machines. Depends on [[Vega]].", id="mem-owner", title="Machines")
+    (root / "memories" / "team").mkdir()
+    write(root, "team/owner", "Runs on three machines. Depends on [[Vega]].", id="mem-owner", title="Machines")
     write(root, "other", "Runs on three machines.", id="mem-other", title="Machines too")
     write(root, "lost", "Runs on [[nothing]] and [[Machines too]].", id="mem-lost", title="Lost")
     commit(root)
