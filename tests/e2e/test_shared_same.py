@@ -114,7 +114,8 @@ def test_of_a_day_with_more_notes_than_are_looked_at_the_newest_that_may_be_foun
     for number in range(12):
         stamp = f"2026-05-04T{number:02d}:00:00Z"
         scope = "agent:other" if number > 8 else "shared"
-        write(root, f"n{number}", "Quartz.", id=f"mem-{chr(97 + number)}", created=stamp, updated=stamp, scope=scope)
+        name = chr(97 + number)  # no number, which the question's day would find
+        write(root, name, "Quartz.", id=f"mem-{name}", created=stamp, updated=stamp, scope=scope)
     commit(root)
     push_store(opened(root))
     for module in (streams, milvus_view):
