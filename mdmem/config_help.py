@@ -41,7 +41,7 @@ MEANING: dict[str, str] = {
     "embedding.api_key_env": "Environment variable that holds the endpoint's key.",
     "embedding.threads": "Texts that a local model embeds at a time; 0 for one a core, at most 4.",
     "index.engine": "Text engine: whoosh, tantivy (extra mdmem[tantivy]), or milvus, shared by many (extra mdmem[milvus]).",
-    "index.uri": "The shared index: an address such as http://HOST:19530, or the whole path of a .db file for the embedded engine.",
+    "index.uri": "The shared index: an address such as http://HOST:19530, or the whole path of a .db file (embedded).",
     "index.token_env": "Environment variable that holds the shared index's token.",
     "index.collection": "Collection of the shared index, or several with commas: all are asked, the first is pushed to.",
     "index.repositories": "Repositories of the shared index that are asked, with commas, * for any part; empty for all.",
