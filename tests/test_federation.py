@@ -12,6 +12,7 @@ from mdmem.errors import NotFound, Refused
 from mdmem.federation import ask, searched, target
 from mdmem.memory.remember import Memory, remember
 from mdmem.recall.query import Query
+from mdmem.recall.recall import recall_many
 from mdmem.store import Store
 
 Stores = dict[str, Store]
@@ -41,6 +42,31 @@ def test_all_are_searched_and_named(stores: Stores) -> None:
     assert [hit.title for hit in here.results] == ["Mine"]
     with pytest.raises(NotFound, match="no store is named"):
         ask(stores["own"], Query("deploy"), ("nonsense",))
+
+
+def test_stores_of_one_model_load_it_once_and_embed_a_question_once(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mdmem.index.embed_onnx import OnnxEmbedder
+
+    question = Query("when does the team deploy?")
+    for store in stores.values():
+        store.index.refresh(embed_budget_s=None)
+    opened = {name: Store.open(store.root, cwd=store.root, clock=store.clock) for name, store in stores.items()}
+    asked: list[str] = []
+    models: list[int] = []
+    queries, open_one = OnnxEmbedder.queries, OnnxEmbedder._open
+    monkeypatch.setattr(OnnxEmbedder, "queries", lambda self, texts: (asked.extend(texts), queries(self, texts))[1])
+    monkeypatch.setattr(OnnxEmbedder, "_open", lambda self: (models.append(id(self)), open_one(self))[1])
+    found = ask(opened["own"], question)
+    assert asked == [question.text] and len(set(models)) == 1
+    assert found.results[0].title == "Team" and found.mode == "hybrid"
+    alone = {name: ask(stores[name], question, only=True).results[0] for name in ("own", "team")}
+    for hit in found.results:
+        assert hit.title == alone[hit.store].title
+    # Another model has other vectors.
+    other = Store.open(stores["team"].root, cwd=stores["team"].root, options={"embedding.threads": 2})
+    asked.clear()
+    recall_many([("own", opened["own"]), ("team", other)], question)
+    assert asked == [question.text] * 2
 
 
 def test_one_that_is_not_trusted_is_left_out(stores: Stores) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from mdmem.config import DEFAULTS
 from mdmem.errors import MdmemError
 from mdmem.recall import adjust, stages
 from mdmem.recall.hit import Hit, Recall
@@ -80,7 +81,7 @@ def _gathered(
 
                 several = gather_both(store, query, vector, [other for _, other in stores[1:]])
             else:
-                several = [gather(store, query, vector)]
+                several = [gather(store, query, vector if vector is not None else _embedded(found, store, query))]
         except MdmemError as error:
             if len(stores) == 1:
                 raise
@@ -91,6 +92,24 @@ def _gathered(
             found.append(streams)
             names.append(name)
     return found, names, notices
+
+
+def _embedded(found: Sequence[Streams], store: Store, query: Query) -> Any:
+    """Return the question's vector as a store that was asked before had it from the same model, which this one then uses
+    too: a model is loaded once, and a question runs through it once. None where there is none."""
+    if query.mode == "keyword" or not found:
+        return None
+    dense = store.index.dense
+    names = [name for name in DEFAULTS if name.startswith("embedding.")]
+    for streams in found:
+        other = streams.store
+        model = other.index.dense.loaded if other is not store else None
+        if model is not None and all(other.config.get(name) == store.config.get(name) for name in names):
+            if dense.loaded is None:
+                dense.use(model)
+            if streams.asked is not None and dense.loaded is model:
+                return streams.asked
+    return None
 
 
 def _settings(store: Store, query: Query) -> Settings:
