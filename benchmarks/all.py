@@ -133,7 +133,13 @@ def measure(given: argparse.Namespace, results: Results, keep: Path) -> None:
                     words += ["--runs", str(given.runs), *(["--no-sync"] if given.no_sync else [])]
                     words += ["--questions", str(given.questions), "--clock", given.clock]
                     words += ["--vectors-cache", str(given.vectors_cache)] if given.vectors_cache else []
-                    put("scale", f"{engine} {language} {size}", run("scale.py", *words))
+                    key = f"{engine} {language} {size}"
+                    words += ["--store", str(given.stores / key.replace(" ", "-"))] if given.stores else []
+                    found = run("scale.py", *words)
+                    if "build words, s" not in found:
+                        # Of a store that was there already; how long building took is known from the run that made it.
+                        found = {**_built(results.get("scale", {}).get(key, {})), **found}
+                    put("scale", key, found)
     if "sync" in wanted:
         for size in given.sizes:
             for language in given.languages:
@@ -152,6 +158,10 @@ def measure(given: argparse.Namespace, results: Results, keep: Path) -> None:
         put("embedding", "", run("embedding.py", "--rounds", str(min(5, given.runs))))
     if "vectors" in wanted:
         put("vectors", "", run("vectors.py", "--runs", str(max(5, given.runs))))
+
+
+def _built(before: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in before.items() if name.startswith("build words")}
 
 
 def growth(sizes: Sequence[int], values: Sequence[float | None]) -> str:
@@ -354,6 +364,7 @@ def main() -> int:
     parser.add_argument("--engines", type=lambda text: text.split(","), default=["whoosh", "tantivy"])
     parser.add_argument("--vectors", choices=["none", "random", "real"], help="default: real up to 1,000 notes, random above")
     parser.add_argument("--vectors-cache", type=Path, help="real vectors up to 10,000 notes, kept here and used again")
+    parser.add_argument("--stores", type=Path, help="stores of scale.py, kept in this folder and used again")
     parser.add_argument("--only", action="append", choices=["scale", "sync", "engines", "hooks", "embedding", "vectors"])
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--questions", type=int, default=200)

@@ -5,6 +5,7 @@
     python benchmarks/scale.py --vectors real --vectors-cache ~/.cache/mdmem-bench     embedded once, kept for the next run
     python benchmarks/scale.py --notes 100000 --vectors random      random unit vectors: their number and spread is what matters
     python benchmarks/scale.py --language zh --engine tantivy --json
+    python benchmarks/scale.py --notes 100000 --store DIR           kept there; measured again, all but the building
 
 Whole processes are given as ratios to a bare `python -c pass` of the same run; work inside the process in milliseconds.
 The notes are drawn from a vocabulary with Zipf's frequencies, seeded, so that each run measures the same store.
@@ -63,8 +64,9 @@ def vocabulary(rng: random.Random, language: str, size: int = 20_000) -> tuple[l
     return list(words), [1.0 / rank for rank in range(1, size + 1)]
 
 
-def write_notes(folder: Path, numbers: Iterable[int], language: str, questions: int = 200) -> list[str]:
-    """Write the notes with these numbers; returns at most `questions` queries of five words drawn from them."""
+def write_notes(folder: Path, numbers: Iterable[int], language: str, questions: int = 200, anew: bool = True) -> list[str]:
+    """Write the notes with these numbers (`anew`: not where they stand already); returns at most `questions` queries of five
+    words drawn from them."""
     rng = random.Random(20261130)
     words, weights = vocabulary(rng, language)
     joint = "" if language == "zh" else " "
@@ -78,7 +80,10 @@ def write_notes(folder: Path, numbers: Iterable[int], language: str, questions: 
         lines = [joint.join(drawn[start : start + 12]) for start in range(0, 120, 12)]
         day = f"2026-{number % 11 + 1:02d}-{number % 28 + 1:02d}"
         head = f"---\nid: mem-{number:012d}\ntype: fact\ntitle: {title}\ncreated: {day}\nupdated: {day}\n---\n\n"
-        (folder / f"n{number:06d}.md").write_text(head + ("。\n" if language == "zh" else ".\n").join(lines) + "\n", "utf-8")
+        if anew:
+            (folder / f"n{number:06d}.md").write_text(
+                head + ("。\n" if language == "zh" else ".\n").join(lines) + "\n", "utf-8"
+            )
         if number % max(1, len(numbers) // questions) == 0:
             queries.append(" ".join(rng.sample(drawn, 5)))
     return queries
@@ -175,19 +180,28 @@ def measure(
     from mdmem.store import Store
 
     root = base / "store"
-    init(root)
-    queries = write_notes(root / "memories", range(count), language, questions)[:questions]
+    anew = not root.exists()
+    if anew:
+        init(root)
+    queries = write_notes(root / "memories", range(count), language, questions, anew)[:questions]
     store = Store.open(root, need="write", cwd=root)
     out: dict[str, Any] = {"notes": count, "language": language, "engine": str(store.config.get("index.engine"))}
     out["vectors"] = vectors
     out["clock"] = "cpu" if CLOCK["cpu"] else "wall"
     bare = process([sys.executable, "-c", "pass"], runs + 4, root)
     out["bare Python start, ms"] = bare
-    cpu = time.process_time()
-    out["build words, s"] = timed(lambda: store.index.refresh(embed_budget_s=0.0)) / 1000
-    out["build words, CPU s"] = time.process_time() - cpu
-    git(root, "add", "-A")
-    git(root, "commit", "-qm", "all notes")
+    if anew:
+        cpu = time.process_time()
+        out["build words, s"] = timed(lambda: store.index.refresh(embed_budget_s=0.0)) / 1000
+        out["build words, CPU s"] = time.process_time() - cpu
+        git(root, "add", "-A")
+        git(root, "commit", "-qm", "all notes")
+    else:
+        ours = {f"n{number:06d}.md" for number in range(count)}
+        for path in (root / "memories").iterdir():  # what an earlier run added
+            if path.name not in ours:
+                path.unlink()
+        store.index.refresh(embed_budget_s=0.0)
     if sync_only:
         _synced(root, language, runs, out)
         return out
@@ -367,6 +381,7 @@ def main() -> int:
     parser.add_argument("--engine", choices=["whoosh", "tantivy"], default="whoosh")
     parser.add_argument("--vectors", choices=["none", "random", "real"], default="none", help="real: minutes at 10,000")
     parser.add_argument("--vectors-cache", type=Path, help="keep real vectors here, and take them from here")
+    parser.add_argument("--store", type=Path, help="keep the store in this folder; one that is there already is not built anew")
     parser.add_argument("--no-sync", action="store_true", help="leave out pushing and fetching")
     parser.add_argument("--sync-only", action="store_true", help="measure pushing and fetching alone")
     parser.add_argument("--questions", type=int, default=200)
@@ -376,15 +391,16 @@ def main() -> int:
     given = parser.parse_args()
     CLOCK["cpu"] = given.clock == "cpu"
     with tempfile.TemporaryDirectory(prefix="mdmem-scale-") as folder:
-        base = Path(folder)
+        base = given.store.resolve() if given.store else Path(folder)
         for name in ("CONFIG", "DATA", "CACHE"):
             os.environ[f"XDG_{name}_HOME"] = str(base / name.lower())
-        (base / "run").mkdir(mode=0o700)
+        run = Path(folder) / "run"
+        run.mkdir(mode=0o700)
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-        os.environ["PYTHONPYCACHEPREFIX"] = str(base / "bytecode")
+        os.environ["PYTHONPYCACHEPREFIX"] = str(Path(folder) / "bytecode")
         os.environ["OPENBLAS_NUM_THREADS"] = "1"  # as in the warm process
         os.environ.update(MDMEM_SERVE="off", PYTHONPATH=str(ROOT), MDMEM_DEVICE="bench", MDMEM_AGENT="bench")
-        os.environ.update(XDG_RUNTIME_DIR=str(base / "run"), HOME=str(base), MDMEM_INDEX_ENGINE=given.engine)
+        os.environ.update(XDG_RUNTIME_DIR=str(run), HOME=str(base), MDMEM_INDEX_ENGINE=given.engine)
         words = (given.notes, given.language, given.vectors, given.runs, not given.no_sync, given.questions)
         out = measure(base, *words, given.vectors_cache, given.sync_only)
     if given.as_json:
