@@ -79,13 +79,17 @@ def likeness(vectors: Sequence[Any]) -> list[list[float]]:
     if len(known) < 2:
         return out
     matrix = np.stack([np.asarray(vectors[number], np.float64) for number in known])
-    cosines = matrix @ matrix.T
+    # Few and short: threads of a matrix product would take longer to begin than this.
+    cosines = np.einsum("ik,jk->ij", matrix, matrix)
     apart = cosines[~np.eye(len(known), dtype=bool)]
     low, high = float(apart.min()), float(apart.max())
-    for one, row in enumerate(known):
-        for other, column in enumerate(known):
-            if one != other and high > low:
-                out[row][column] = round(float((cosines[one, other] - low) / (high - low)), 6)
+    if high <= low:
+        return out
+    scaled = np.round((cosines - low) / (high - low), 6)
+    np.fill_diagonal(scaled, 0.0)
+    for one, row in zip(known, scaled.tolist()):
+        for other, value in zip(known, row):
+            out[one][other] = value
     return out
 
 

@@ -16,6 +16,7 @@ from mdmem.recall.words import label_of
 
 if TYPE_CHECKING:
     from mdmem.recall.rank import Key, Ranked
+    from mdmem.recall.streams import Streams
 
 # What a conversation of others keeps of its score.
 OTHERS = 0.6
@@ -49,8 +50,13 @@ class Told:
 
 
 def talkers(texts: Iterable[str]) -> frozenset[str]:
-    """Return the labels of the lines of these texts: of a conversation, who talks."""
-    return frozenset(label for text in texts for line in text.split("\n") if (label := label_of(line)))
+    """Return the labels of the lines of a note: of a conversation, who talks. Its first text that has two is enough."""
+    found: set[str] = set()
+    for text in texts:
+        found.update(label for line in text.split("\n") if ":" in line or "：" in line if (label := label_of(line)))
+        if len(found) > 1:
+            break
+    return frozenset(found)
 
 
 def told(notes: Sequence[Note]) -> list[Told]:
@@ -87,7 +93,16 @@ def weigh(ranked: Mapping[Key, Ranked], texts: Mapping[Key, Sequence[str]], near
     found: dict[Key, Told] = {}
     for number in sorted({key[0] for key in texts}):
         keys = [key for key in texts if key[0] == number and ranked[key].streams.speakers]
-        notes = [_note(ranked[key], texts[key], near.get(key, 0.0), total) for key in keys]
+        if not keys:
+            continue
+        names = _names(ranked[keys[0]].streams)
+        notes = []
+        for key in keys:
+            candidate = ranked[key].candidate
+            assert candidate.row is not None
+            named = sum(name <= candidate.matched for name in names) / len(names)
+            score = ranked[key].score * total
+            notes.append(Note(talkers(texts[key]), named, candidate.row["created"] or "", near.get(key, 0.0), score))
         found.update(zip(keys, told(notes)))
     if all(one == Told() for one in found.values()):
         return False
@@ -98,16 +113,10 @@ def weigh(ranked: Mapping[Key, Ranked], texts: Mapping[Key, Sequence[str]], near
     return True
 
 
-def _note(one: Ranked, texts: Sequence[str], near: float, total: float) -> Note:
-    row = one.candidate.row
-    assert row is not None
-    return Note(talkers(texts), _named(one), row["created"] or "", near, one.score * total)
-
-
-def _named(one: Ranked) -> float:
-    """Return which share of the speakers' names stands in a note. A name that is no term of the question counts as there."""
+def _names(streams: Streams) -> list[frozenset[int]]:
+    """Return for each speaker whom the question names the numbers of the terms of the name: none of a name that is no term of
+    the question, which counts as standing everywhere."""
     from mdmem.index.analyzer import tokens
 
-    number = {term.text: place for place, term in enumerate(one.streams.terms)}
-    names = [{number[term] for term in tokens(name) if term in number} for name in one.streams.speakers]
-    return sum(name <= one.candidate.matched for name in names) / len(names)
+    number = {term.text: place for place, term in enumerate(streams.terms)}
+    return [frozenset(number[term] for term in tokens(name) if term in number) for name in streams.speakers]

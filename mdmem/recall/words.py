@@ -63,12 +63,18 @@ def label_of(line: str) -> str:
     return found[1] if found is not None else ""
 
 
-def label_terms(line: str) -> list[str]:
+def label_terms(line: str) -> tuple[str, ...]:
     """Return the terms of a line's label, function words left out; none without a label."""
+    label = label_of(line)
+    return _label_terms(label) if label else ()
+
+
+@lru_cache(maxsize=1024)
+def _label_terms(label: str) -> tuple[str, ...]:
+    """Who talks stands before line after line, and is taken apart once."""
     from mdmem.index.analyzer import tokens
 
-    label = label_of(line)
-    return [term for term in tokens(label) if not idle(term)] if label else []
+    return tuple(term for term in tokens(label) if not idle(term))
 
 
 def labelled_share(text: str, worth: Mapping[str, float]) -> float:
