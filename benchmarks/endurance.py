@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -262,8 +263,7 @@ def settle(folder: Path, clones: tuple[Path, Path], lines: list[list[dict[str, A
             codes.append(run(["-C", str(top), "sync"]))
     while left_over(folder) and time.monotonic() < end:
         time.sleep(0.2)
-    for top in (*clones, folder / "remote.git"):
-        git(top, "fsck", "--strict")
+    fsck = checked((*clones, folder / "remote.git"))
     trees = {git(top, "rev-parse", "HEAD^{tree}").strip() for top in clones}
     dirty = "".join(git(top, "status", "--porcelain") for top in clones)
     saved = [path for rows in lines for path in rows[-1].get("saved", [])]
@@ -271,11 +271,23 @@ def settle(folder: Path, clones: tuple[Path, Path], lines: list[list[dict[str, A
     data = folder / "d" / "mdmem"
     return {
         "orphans": orphans, "sync": codes, "same": len(trees) == 1, "dirty": dirty, "saved": len(saved), "missing": missing,
-        "commits": int(git(clones[0], "rev-list", "--count", "HEAD")),
+        "commits": int(git(clones[0], "rev-list", "--count", "HEAD")), "fsck": fsck,
         "state": {top.name: {**state_sizes(top), "objects": objects(top)} for top in clones},
         "data": sum(path.stat().st_size for path in data.rglob("*") if path.is_file()),
         "loose": int(git(clones[0], "count-objects").split()[0]),
     }  # fmt: skip
+
+
+def checked(tops: Sequence[Path]) -> dict[str, list[str]]:
+    """Return what `git fsck --strict` says of each repository, side by side; nothing where all is well.
+
+    An object that no branch names any more is no damage: a merge that was made again leaves one."""
+    words = ("fsck", "--strict", "--no-progress", "--no-dangling")
+    pipe: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    running = {top.name: subprocess.Popen(["git", "-C", str(top), *words], **pipe) for top in tops}
+    said = {name: process.communicate()[0].splitlines() for name, process in running.items()}
+    codes = {name: [f"ended with {process.returncode}"] for name, process in running.items() if process.returncode}
+    return {name: [*lines, *codes.get(name, ())] for name, lines in said.items()}
 
 
 def verdict(found: dict[str, Any]) -> list[str]:
@@ -309,6 +321,7 @@ def verdict(found: dict[str, Any]) -> list[str]:
             wrong.append(f"{name}: {sizes['other'] >> 10} KB of local state beside the index")
     if found["data"] > 4 << 20:
         wrong.append(f"the data folder holds {found['data'] >> 10} KB")
+    wrong += [f"git fsck of {name}: {lines[:3]}" for name, lines in found["fsck"].items() if lines]
     wrong += [f"still running: {line}" for line in found["orphans"]]
     wrong += [f"lost: {path}" for path in found["missing"]]
     if not found["same"] or found["dirty"]:
@@ -364,6 +377,7 @@ def main() -> int:
     for name, default in vars(Size()).items():
         parser.add_argument(f"--{name}", type=int, default=None, help=f"{default:,} where not given")
     parser.add_argument("--json", action="store_true", help="print everything that was seen")
+    parser.add_argument("--save", type=Path, help="write everything that was seen into this file too")
     asked = parser.parse_args()
     size = Size(50_000, 5_000, 1_000, 10) if asked.long else Size()
     for name in vars(size):
@@ -371,6 +385,8 @@ def main() -> int:
             setattr(size, name, getattr(asked, name))
     found = measure(size)
     wrong = verdict(found)
+    if asked.save:
+        asked.save.write_text(json.dumps({**found, "wrong": wrong}) + "\n", "utf-8")
     if asked.json:
         print(json.dumps({**found, "wrong": wrong}, indent=1))
     else:
