@@ -102,6 +102,12 @@ def test_the_switch_and_what_explain_tells(store: Store) -> None:
     assert max(map(after.index, ("2026-03-01", "2026-03-08"))) < min(map(after.index, ("2026-03-02", "2026-03-09")))
     assert sorted(before) == sorted(after)
     assert all(0.0 <= hit.score <= 1.0 for hit in on.results)
+    # What is told is what was done: of two sessions that end their conversations, as parts of what they had before.
+    had = {hit.title: hit.score for hit in off.results}
+    kept = {hit.title: hit.score / had[hit.title] for hit in on.results}
+    meant = steps["2026-03-09"].get("meant", 1.0) / steps["2026-03-15"].get("meant", 1.0)
+    assert kept["2026-03-09"] / kept["2026-03-15"] == pytest.approx(OTHERS * meant, rel=0.001)
+    assert meant < 1.0
 
 
 def test_of_sessions_that_say_the_same_the_first_five_show_one_earlier_than_the_other(store: Store) -> None:
