@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mdmem.cli.opening import examples, open_store
-from mdmem.cli.output import clean, dump, emit, json_option, note, say
+from mdmem.cli.output import clean, emit, json_option, note, say, say_json
 from mdmem.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -72,4 +72,4 @@ def _print(done: Consolidated, dry_run: bool) -> None:
         say(f"  task {task['outcome']}: {task['change']} {clean(task['title'])}  [{task['task']}]")
     for request in done.requests:
         say("would be sent:")
-        say(dump(request))
+        say_json(request)

@@ -66,7 +66,7 @@ def command(
     def human() -> None:
         verb = "Would forget" if dry_run else ("Deleted" if purge else "Forgotten")
         for row in result.notes:
-            say(f"{verb}: {clean(row['title'])}  [{row['id'] or row['path']}]")
+            say(f"{verb}: {clean(row['title'])}  [{clean(row['id'] or row['path'])}]")
         if not result.notes:
             say("Nothing to forget.")
         if purge and result.notes and not dry_run:

@@ -6,7 +6,7 @@ import click
 
 from mdmem.cli.graph_lines import rel_option, split, types_option
 from mdmem.cli.opening import examples, open_store
-from mdmem.cli.output import dump, say
+from mdmem.cli.output import say, say_json
 
 
 @click.command("export")
@@ -41,4 +41,7 @@ def command(
 
     store = open_store(ctx)
     data = graph(store, kinds=kinds or THINGS, types=split(types), rel=rel, around=around, depth=depth, isolated=isolated)
-    say(dump(data) if as_json or form == "json" else dot(data) if form == "dot" else mermaid(data))
+    if as_json or form == "json":
+        say_json(data)
+    else:
+        say(dot(data) if form == "dot" else mermaid(data))

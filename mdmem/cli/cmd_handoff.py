@@ -48,4 +48,4 @@ def command(
     data["markdown"] = markdown(found, budget)
     for text in found.notices:
         note(f"note: {clean(text)}")
-    emit(data, as_json, lambda: say(clean(data["markdown"])))
+    emit(data, as_json, lambda: say(data["markdown"]))

@@ -47,7 +47,7 @@ def print_change(done: Installed, dry_run: bool, as_json: bool, what: str) -> No
 
     def human() -> None:
         if dry_run:
-            say(clean(done.diff).rstrip("\n") if done.diff else f"{done.file}: nothing to change")
+            say(done.diff.rstrip("\n") if done.diff else f"{done.file}: nothing to change")
         elif done.changed:
             say(f"{what}: {place(done.file)}")
         else:

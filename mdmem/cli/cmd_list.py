@@ -28,7 +28,7 @@ def command(ctx: click.Context, /, limit: int, sort: str, as_json: bool, **given
     def human() -> None:
         for row in rows:
             when = (row["updated"] or "")[:10]
-            say(f"{when:<10}  [{row['type'] or row['kind']}] {clean(row['title'])}  ({clean(row['path'])})")
+            say(f"{when:<10}  [{clean(row['type'] or row['kind'])}] {clean(row['title'])}  ({clean(row['path'])})")
         if not rows:
             say("No notes.")
 

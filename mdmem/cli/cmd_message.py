@@ -19,13 +19,14 @@ def _text(given: str) -> str:
 def _line(row: dict[str, Any]) -> str:
     mark = " " if row["read"] or row["mine"] else "●"
     kind = row["type"] if row["priority"] == "normal" else f"{row['type']}, {row['priority']}"
-    return f"{mark} {row['created'][:10]} [{clean(kind)}] from {row['from']}: {clean(row['subject'])}  ({row['id']})"
+    text = clean(f"[{kind}] from {row['from']}: {row['subject']}")
+    return f"{mark} {row['created'][:10]} {text}  ({clean(row['id'])})"
 
 
 def _sent(result: Any, store: Any, as_json: bool) -> None:
     written, committed, reason = result
     row = {**messages.as_row(written, store), "committed": committed, "reason": reason}
-    emit(row, as_json, lambda: say(f"Sent to {', '.join(row['to'])}: {clean(row['subject'])}  ({row['id']})"))
+    emit(row, as_json, lambda: say(f"Sent to {', '.join(row['to'])}: {clean(row['subject'])}  ({clean(row['id'])})"))
     if reason:
         note(f"note: saved, not committed yet: {reason}")
 

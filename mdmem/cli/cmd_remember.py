@@ -93,7 +93,7 @@ def command(
         if result.review:
             say("  waits for review: mdmem review")
         for row in result.related:
-            say(f"  see also: {clean(row['title'])}  [{row['id'] or row['path']}]")
+            say(f"  see also: {clean(row['title'])}  [{clean(row['id'] or row['path'])}]")
 
     emit({**result.as_dict(), **({"store": name} if name else {})}, as_json, human)
     if result.failed:

@@ -27,10 +27,10 @@ def show(ctx: click.Context, reference: str, as_json: bool) -> None:
 
     def human() -> None:
         who = f"{data['agent']}@{data['device']}".strip("@")
-        say(f"{clean(data['title'])}  ({data['id'] or clean(data['path'])})")
+        say(f"{clean(data['title'])}  ({clean(data['id'] or data['path'])})")
         say(f"{who}, {data['created'][:16].replace('T', ' ')} to {data['updated'][:16].replace('T', ' ')}")
         say("")
-        say(clean(data["body"].rstrip("\n")))
+        say(data["body"].rstrip("\n"))
         if data["commits"]:
             say("")
             say("Commits")

@@ -27,7 +27,7 @@ def command(ctx: click.Context, agent: str, last: str, limit: int, as_json: bool
     def human() -> None:
         for row in rows:
             who = f"{row['agent']}@{row['device']}".strip("@") or "somebody"
-            say(f"{row['updated'][:16].replace('T', ' ')}  [{who}] {clean(row['title'])}  ({row['id'] or clean(row['path'])})")
+            say(f"{row['updated'][:16].replace('T', ' ')}  [{who}] {clean(row['title'])}  ({clean(row['id'] or row['path'])})")
         if not rows:
             say("No sessions.")
 

@@ -45,7 +45,7 @@ def command(ctx: click.Context, reference: str, at: str, body_only: bool, as_jso
     if origin is not None:
         data["origin"] = origin.as_dict()
     text = found.body if body_only else found.data.decode("utf-8", "replace")
-    emit(data, as_json, lambda: say(clean(text).rstrip("\n")))
+    emit(data, as_json, lambda: say(text.rstrip("\n")))
     if origin is not None:
         note(f"note: {clean(origin.line())}")
     if found.doc.problem is not None:

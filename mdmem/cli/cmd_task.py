@@ -38,7 +38,7 @@ def _say_unknown(store: Store, task: Any, given: Iterable[str]) -> None:
 def _line(row: dict[str, Any]) -> str:
     held = f"  @{row['claimed_by']}" if row["claimed_by"] else ""
     waits = f"  waits for {', '.join(row['blocked_by'])}" if row["blocked_by"] and row["status"] not in tasks.ENDED else ""
-    return f"[{row['status']}/{row['priority']}] {clean(row['title'])}{held}{clean(waits)}  ({row['id']})"
+    return f"[{clean(row['status'])}/{clean(row['priority'])}] {clean(row['title'])}{held}{clean(waits)}  ({clean(row['id'])})"
 
 
 def _show(task: Any, committed: bool, reason: str, as_json: bool) -> None:

@@ -8,7 +8,7 @@ import click
 
 from mdmem.cli.cmd_install import client_argument, dry_run_option, print_change, print_git, scope_options
 from mdmem.cli.opening import examples, open_store
-from mdmem.cli.output import clean, emit, json_option, place, say
+from mdmem.cli.output import emit, json_option, place, say
 
 
 @click.group("uninstall")
@@ -32,7 +32,7 @@ def uninstall_claude(scope: str | None, dry_run: bool, as_json: bool) -> None:
 
     def human() -> None:
         for done in changed:
-            say(clean(done.diff).rstrip("\n") if dry_run else f"Hooks taken out: {place(done.file)}")
+            say(done.diff.rstrip("\n") if dry_run else f"Hooks taken out: {place(done.file)}")
         if not changed:
             say("No hooks of mdmem found")
 

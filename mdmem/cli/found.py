@@ -33,14 +33,14 @@ def _given(store: Store, found: Recall) -> None:
 def _print(found: Recall) -> None:
     if found.query.budget is not None:
         if found.context:
-            say(clean(found.context))
+            say(found.context)
         return
     if not found.results:
         say("Nothing found.")
     for hit in found.results:
         place = f"{hit.store}: " if hit.store else ""
         name = f"  [{clean(hit.id)}]" if hit.id else ""
-        say(f"[{hit.type or hit.kind}] {clean(hit.title)}{name}")
+        say(f"[{clean(hit.type or hit.kind)}] {clean(hit.title)}{name}")
         say(f"    {place}{clean(hit.path)}:{hit.start_line}-{hit.end_line}")
         for line in hit.snippet.splitlines():
             say(f"    > {clean(line)}")

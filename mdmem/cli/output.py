@@ -6,9 +6,9 @@ import sys
 
 import click
 
-from mdmem.cli.printing import clean, dump, emit, fail, interrupted, note, place, say, settled
+from mdmem.cli.printing import clean, emit, fail, interrupted, note, place, say, say_json, settled
 
-__all__ = ["clean", "dump", "emit", "fail", "guarded", "json_option", "note", "place", "say"]
+__all__ = ["clean", "emit", "fail", "guarded", "json_option", "note", "place", "say", "say_json"]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
@@ -37,6 +37,6 @@ def guarded(group: click.Group, args: list[str]) -> int:
 
 def _usage(error: click.ClickException, as_json: bool) -> int:
     if as_json:
-        say(dump({"error": {"code": "usage", "message": error.format_message(), "hint": "mdmem --help"}}))
+        say_json({"error": {"code": "usage", "message": error.format_message(), "hint": "mdmem --help"}})
     error.show(file=sys.stderr)
     return 2

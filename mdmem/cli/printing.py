@@ -25,13 +25,19 @@ def dump(data: Any) -> str:
 
 
 def say(text: str) -> None:
-    """Print a line to stdout; a console that cannot show a character gets a replacement."""
-    _write(sys.stdout, text + "\n")
+    """Print lines to stdout without anything that a terminal would obey; a console that cannot show a character gets a
+    replacement."""
+    _write(sys.stdout, text.translate(_OBEYED) + "\n")
 
 
 def note(text: str) -> None:
-    """Print a message to stderr."""
-    _write(sys.stderr, text + "\n")
+    """Print a message to stderr, as `say` does."""
+    _write(sys.stderr, text.translate(_OBEYED) + "\n")
+
+
+def say_json(data: Any) -> None:
+    """Print `data` as one JSON document, which holds every character as it is or escaped."""
+    _write(sys.stdout, dump(data) + "\n")
 
 
 def _write(stream: Any, text: str) -> None:
@@ -46,14 +52,14 @@ def _write(stream: Any, text: str) -> None:
 def emit(data: Any, as_json: bool, human: Callable[[], None]) -> None:
     """Print `data` as JSON, or call `human` to print it for people."""
     if as_json:
-        say(dump(data))
+        say_json(data)
     else:
         human()
 
 
 def clean(text: str) -> str:
-    """Return `text` without terminal escapes, control and bidi characters (kept: tab and newline)."""
-    return "".join(c for c in text if c in "\t\n" or not (c < " " or "\x7f" <= c <= "\x9f" or c in _BIDI))
+    """Return `text` as a part of one line: without terminal escapes, control and bidi characters, line ends as spaces."""
+    return " ".join(text.splitlines()).translate(_OBEYED)
 
 
 def place(path: object) -> str:
@@ -64,16 +70,18 @@ def place(path: object) -> str:
     return clean(text)
 
 
-_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+# Terminal escapes, control and bidi characters; tab and newline are none.
+_OBEYED = dict.fromkeys(code for code in (*range(32), *range(127, 160)) if code not in (9, 10))
+_OBEYED |= dict.fromkeys(map(ord, "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"))
 
 
 def fail(error: MdmemError, as_json: bool) -> int:
     """Print a known error; returns its exit code."""
     if as_json:
-        say(dump({"error": error.as_dict()}))
-    note(f"mdmem: {clean(str(error))}")
+        say_json({"error": error.as_dict()})
+    note(f"mdmem: {error}")
     if error.hint:
-        note(f"  try: {clean(error.hint)}")
+        note(f"  try: {error.hint}")
     return error.exit_code
 
 
@@ -101,7 +109,7 @@ def settled(work: Callable[[], int], as_json: bool) -> int:
 def interrupted(as_json: bool) -> int:
     """Say that the person stopped it; returns its exit code."""
     if as_json:
-        say(dump({"error": {"code": "interrupted", "message": "interrupted", "hint": ""}}))
+        say_json({"error": {"code": "interrupted", "message": "interrupted", "hint": ""}})
     note("interrupted")
     return 130
 
@@ -121,6 +129,6 @@ def _unexpected(error: Exception, as_json: bool) -> int:
     path = write_crash_log("".join(traceback.format_exception(error)))
     message = f"unexpected {type(error).__name__}"
     if as_json:
-        say(dump({"error": {"code": "unexpected", "message": message, "hint": f"report it with {path}"}}))
+        say_json({"error": {"code": "unexpected", "message": message, "hint": f"report it with {path}"}})
     note(f"mdmem: {message}; a log ready for a report is at {path}")
     return 1

@@ -215,11 +215,13 @@ def checked(store: Store, memory: Memory) -> list[str]:
         found.extend(finding.kind for finding in result.findings)
         return clean(result.text)
 
+    if len(memory.text) > 2 * MAX_TEXT:
+        raise too_long()  # before it is looked through for secrets, which takes seconds
     memory.text = gate(memory.text.replace("\r\n", "\n")).strip("\n").rstrip()
     if not memory.text.strip():
         raise UsageError("there is nothing to remember", hint=f'mdmem remember {memory.type} "…", or - to read it from stdin')
     if len(memory.text) > MAX_TEXT:
-        raise UsageError(f"the text is longer than {MAX_TEXT:,} characters", hint="keep it as a file and import that")
+        raise too_long()
     memory.title = gate(" ".join(memory.title.split())) or first_words(memory.text)
     memory.tags = sorted({gate(tag.strip().lstrip("#")) for tag in memory.tags} - {""})
     memory.category = gate(memory.category.strip())
@@ -268,6 +270,11 @@ def render(store: Store, memory: Memory, identity: str) -> bytes:
 
 
 TYPE_SAFE = re.compile(r"[\w.:-]{1,100}$")
+
+
+def too_long() -> UsageError:
+    """Return the error for a text that is no single memory."""
+    return UsageError(f"the text is longer than {MAX_TEXT:,} characters", hint="keep it as a file and import that")
 
 
 def same_content(note: Note, memory: Memory) -> bool:
