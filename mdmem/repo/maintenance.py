@@ -1,6 +1,8 @@
-"""Keeping the object store quick: packing off the hot path, in a detached process, when there is something to pack.
+"""Keeping the object store quick and small: packing off the hot path, in a detached process, when there is something to pack.
 
-A commit leaves about three loose objects. Nothing unreachable is deleted here, so another git at work is never disturbed.
+A commit leaves about three loose objects, one of them the list of its folder: with 50,000 notes in it that is a megabyte,
+which a pack stores as the few bytes that changed. Nothing unreachable is deleted here, so another git at work is never
+disturbed.
 """
 
 from __future__ import annotations
@@ -25,17 +27,29 @@ from mdmem.repo.git import Git
 # One of 256 folders of loose objects is counted, as git itself does: 8 in it are about 2,000, or 700 commits.
 _SAMPLE, _MANY = "17", 8
 _PAUSE = timedelta(hours=1)
+# Where few objects are many bytes, their size in some of the folders decides, and sooner: these stand for 256 MB.
+_WEIGHED, _HEAVY = ("17", "57", "97", "d7"), 4 << 20
+_SHORT = timedelta(minutes=10)
 # Twice: the first run packs loose objects, the second deletes those that are in a pack.
 TASKS = ("loose-objects", "loose-objects", "incremental-repack", "commit-graph", "pack-refs")
 
 
 def due(git: Git, clock: Clock) -> bool:
-    """Return whether packing is worth a process now. Looks at one folder, starts nothing."""
-    try:
-        loose = len(os.listdir(git.common_dir / "objects" / _SAMPLE))
-    except OSError:
+    """Return whether packing is worth a process now. Looks at a few folders, starts nothing."""
+    since = clock.now() - _last(git)
+    if since < _SHORT:
         return False
-    return loose >= _MANY and clock.now() - _last(git) >= _PAUSE
+    sizes = {name: _sizes(git.common_dir / "objects" / name) for name in _WEIGHED}
+    return (len(sizes[_SAMPLE]) >= _MANY and since >= _PAUSE) or sum(map(sum, sizes.values())) >= _HEAVY
+
+
+def _sizes(folder: Path) -> list[int]:
+    """Return the bytes of each file in a folder; none where there is no folder."""
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.stat().st_size for entry in entries]
+    except OSError:
+        return []
 
 
 def _mark(git: Git) -> Path:

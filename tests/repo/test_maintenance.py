@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -54,6 +55,23 @@ def test_it_is_started_once_an_hour_in_a_process_of_its_own(world: World) -> Non
         if not (one.top / ".git" / "mdmem" / "maintenance.lock").exists():
             time.sleep(0.05)
     assert (one.top / ".git" / "mdmem" / "maintenance.lock").exists()
+
+
+def test_few_objects_of_many_bytes_are_packed_after_ten_minutes(world: World) -> None:
+    one, _ = world.pair()
+    for name in maintenance._WEIGHED:
+        folder = one.top / ".git" / "objects" / name
+        folder.mkdir(exist_ok=True)
+        with open(folder / ("0" * 38), "wb") as file:  # a large list of files, as sparse as the test likes
+            file.truncate(maintenance._HEAVY // 4)
+    assert maintenance.due(one.git, one.clock)
+    maintenance._mark(one.git).touch()
+    os.utime(maintenance._mark(one.git), (one.clock.now().timestamp(), one.clock.now().timestamp()))
+    assert not maintenance.due(one.git, one.clock)
+    one.clock.advance(minutes=11)
+    assert maintenance.due(one.git, one.clock)
+    (folder / ("0" * 38)).unlink()
+    assert not maintenance.due(one.git, one.clock)
 
 
 def test_as_a_program_it_finds_its_package(world: World) -> None:
