@@ -17,6 +17,7 @@ import pytest
 
 from mdmem.install.command import hook_argv
 from tests.hooks.host import ALLOWED, SAMPLES, TOP_LEVEL, add_note, environment, git, index, sample
+from tests.patience import within
 
 # Seconds that an event may take: what the installer allows it.
 TIME = {"SessionStart": 10.0, "SessionEnd": 10.0}
@@ -53,7 +54,7 @@ def check(run: Run, event: str) -> None:
     begin = time.monotonic()
     process = run.start(event)
     out, err = process.communicate(run.data(event), timeout=60)
-    assert time.monotonic() - begin < TIME.get(event, 5.0), event
+    within(begin, TIME.get(event, 5.0), event)
     judge(event, process.returncode, out, err)
     assert not group(process.pid), f"{event} left a child in its process group"
 

@@ -152,10 +152,10 @@ def test_the_users_own_categories_and_noise(own_home: Path) -> None:
 def test_hostile_text_takes_linear_time() -> None:
     import time
 
-    begin = time.monotonic()
+    begin = time.process_time()
     for text in ("a " * 20_000, "not " * 20_000, "<a>" * 20_000, "从" * 20_000, "1." * 20_000, "is the " * 10_000):
         kept(f"U: {text}", f"A: {text}")
-    assert time.monotonic() - begin < 10
+    assert time.process_time() - begin < 10
 
 
 def benchmark() -> Any:

@@ -60,7 +60,7 @@ def test_pasted_blocks_are_not_the_question() -> None:
 @pytest.mark.parametrize("part", ["a", "ok ", "<a>", "```\n", "_", "记", "no, ", "(", "```x```"])
 def test_hostile_prompts_take_no_time(part: str) -> None:
     prompt = part * (2_000_000 // len(part))
-    start = time.perf_counter()
+    start = time.process_time()
     worth_searching(prompt)
     from_machine(prompt)
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5

@@ -317,14 +317,14 @@ def test_an_agent_name_cannot_break_out_of_the_section() -> None:
 
 def test_large_bodies_merge_in_bounded_time() -> None:
     base = "".join(f"line {n}\n" for n in range(30_000))
-    started = time.monotonic()
+    started = time.process_time()
     merged = merge(base.encode(), (base + "end\n").encode(), ("top\n" + base).encode())
     same = ("x\n" * 20_000).encode()
     merge(same, same + b"y\n", b"z\n" + same + b"x\n")
     wild = ("a | b\n" * 15_000).encode()
     merge(wild, wild.replace(b"a", b"c"), wild.replace(b"b", b"d"))
     assert merged.text == ("top\n" + base + "end\n").encode()
-    assert time.monotonic() - started < 30
+    assert time.process_time() - started < 30
 
 
 def test_versions_of_a_whole_file_that_each_side_dropped_are_gone_and_one_that_is_left_is_the_file() -> None:

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.patience import within
+
 from .conftest import World
 from .test_sync import note
 
@@ -41,7 +43,7 @@ def test_g29_p10_a_401_is_a_status_line_without_the_token(world: World, denying:
     one.write("b.md", note("mem-b"))
     began = time.monotonic()
     result = one.sync(timeout=20.0)
-    assert time.monotonic() - began < 20
+    within(began, 20)
     assert (result.state, result.waiting) == ("offline", 1) and result.reason
     assert "s3cr3t" not in str(result.as_dict())
 
@@ -52,7 +54,8 @@ def test_a_remote_that_never_answers_is_left_after_the_time_limit(world: World) 
         one.sh("remote", "set-url", "origin", f"http://127.0.0.1:{silent.getsockname()[1]}/x.git")
         began = time.monotonic()
         result = one.sync(timeout=1.0)
-        assert result.state == "offline" and "1 s" in result.reason and time.monotonic() - began < 15
+        assert result.state == "offline" and "1 s" in result.reason
+        within(began, 15)
 
 
 def test_a_remote_that_is_no_repository(world: World) -> None:
@@ -67,7 +70,7 @@ def test_an_ssh_host_that_is_not_known_is_not_asked_about(world: World) -> None:
     one.sh("remote", "set-url", "origin", "ssh://127.0.0.1:9/x.git")
     began = time.monotonic()
     assert one.sync(timeout=20.0).state == "offline"
-    assert time.monotonic() - began < 20
+    within(began, 20)
 
 
 def test_a_fetch_of_a_killed_sync_that_still_runs_is_waited_for(world: World) -> None:
