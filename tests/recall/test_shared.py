@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import random
 import subprocess
+from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import date, datetime
+from typing import Any
 
 import pytest
 
 from mdmem.clock import UTC
-from mdmem.config import Config
+from mdmem.config import Config, user_file
 from mdmem.errors import Refused
 from mdmem.index import milvus
 from mdmem.index.milvus import (
     PIECE,
     SharedDown,
+    Target,
     dimension,
     key_of,
     mark_of,
@@ -29,6 +33,7 @@ from mdmem.index.milvus_rows import _fitted
 from mdmem.index.score import Corpus, Settings
 from mdmem.index.segment import Row, frequencies, memory
 from mdmem.memory.sharing import push_store
+from mdmem.recall import shared
 from mdmem.recall.query import Filters, Query
 from mdmem.recall.recall import recall
 from mdmem.recall.shared import NOTHING, _in_any_year, expression
@@ -178,3 +183,32 @@ def test_what_the_shared_index_does_not_know_is_answered_here_and_said(store: St
     answer = recall(Store.open(store.root), Query("wal*", mode="keyword", query_syntax=True))
     assert [hit.path for hit in answer.results] == ["memories/a.md"]
     assert [text for text in answer.notices if "--query-syntax" in text and "local index alone" in text]
+
+
+def test_p8_scopes_that_an_agent_may_not_read_are_neither_asked_for_nor_counted(
+    make_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How often a word stands in notes that nobody here may read would show in the scores of those that one may."""
+    user_file().parent.mkdir(parents=True, exist_ok=True)
+    user_file().write_text('[agents.tester]\nscopes = ["shared", "project:*"]\n')
+    made = make_store()
+    store = Store.open(made.root, cwd=made.root, options={"agent": "tester", "device": "laptop"})
+    counted = {"windows": 3}
+    held = {"model": "", "scopes": {"shared": counted, "user:ann": counted, "project:x": counted, "agent:other": counted}}
+    seen: list[tuple[str, dict[str, Any]]] = []
+
+    class Asked(Exception):
+        pass
+
+    def view(engine: object, condition: str, scopes: dict[str, Any], pool: int) -> None:
+        seen.append((condition, scopes))
+        raise Asked
+
+    monkeypatch.setattr(shared, "connected", lambda store, target: nullcontext())
+    monkeypatch.setattr(shared, "states_of", lambda *args: {"host/repo": held})
+    monkeypatch.setattr(shared, "SharedView", view)
+    with pytest.raises(Asked):
+        shared.ask(store, Query("word", mode="keyword"), None, Target("http://127.0.0.1:9", "c"), True, set(), [])
+    condition, scopes = seen[0]
+    assert sorted(scopes["host/repo"]) == ["project:x", "shared"]
+    assert "shared" in condition and "user:ann" not in condition
