@@ -177,8 +177,16 @@ def squeeze(value: Any) -> str:
 
 
 def stretch(text: str) -> Any:
-    """Return what was squeezed."""
-    return json.loads(zlib.decompress(base64.b64decode(text)))
+    """Return what was squeezed. Raises SharedDown for anything else."""
+    try:
+        return json.loads(zlib.decompress(base64.b64decode(text)))
+    except (ValueError, TypeError, zlib.error, RecursionError) as error:
+        raise unreadable(error) from error
+
+
+def unreadable(error: Exception) -> SharedDown:
+    """Return the error of rows that are not as we write them: others may write there too."""
+    return SharedDown("the shared index holds what cannot be read", why=f"{type(error).__name__}: {error}"[:200])
 
 
 def load_client() -> None:

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from sqlite3 import Connection
+from sqlite3 import Error as SqlError
 from typing import Any
 
 from mdmem.index.catalog import MemoryCatalog
 from mdmem.index.edges import OK, look_up
 from mdmem.index.flush import text_rows
-from mdmem.index.milvus import stretch
+from mdmem.index.milvus import stretch, unreadable
 from mdmem.index.segment import Row
 
 Note = tuple[str, str]  # repository and note, as the engine names them
@@ -24,9 +25,11 @@ _COLUMNS = (
 
 
 def opened(row: dict[str, Any]) -> dict[str, Any]:
-    """Return what a row of the engine holds, read once."""
+    """Return what a row of the engine holds, read once. Raises SharedDown."""
     if "opened" not in row:
         row["opened"] = stretch(row["row"])
+        if not isinstance(row["opened"], dict) or not isinstance(row["opened"].get("text"), str):
+            raise unreadable(TypeError("a row without a text"))
     found: dict[str, Any] = row["opened"]
     return found
 
@@ -35,11 +38,17 @@ class Held:
     """Notes with all their windows. `windows`: (repository, note, number) → the rowid here; `vectors`: rowid → vector."""
 
     def __init__(self, whole: Mapping[Note, Mapping[int, dict[str, Any]]]) -> None:
-        """`whole`: note → number of the window → the engine's row."""
+        """`whole`: note → number of the window → the engine's row. Raises SharedDown when they are not as we write them."""
         self.catalog = MemoryCatalog("shared")
         self.vectors: dict[int, Any] = {}
         self.windows: dict[tuple[str, str, int], int] = {}
         self.count = len(whole)
+        try:
+            self._put(whole)
+        except (LookupError, TypeError, ValueError, AttributeError, SqlError) as error:
+            raise unreadable(error) from error
+
+    def _put(self, whole: Mapping[Note, Mapping[int, dict[str, Any]]]) -> None:
         notes: list[tuple[Any, ...]] = []
         tags: list[tuple[int, str]] = []
         names: list[tuple[str, int, int]] = []

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from mdmem.index.milvus import LAYOUT, Engine, key_of, stretch
 from mdmem.index.versions import ANALYZER, PARSER, WINDOWS
 
 STATE, BEGUN = "commit", "begun"
+_HEX = re.compile("[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def of_repo(repo: str) -> str:
@@ -33,10 +35,12 @@ def begun(engine: Engine, repo: str) -> dict[str, float]:
 
 
 def state_of(engine: Engine, repo: str) -> dict[str, Any]:
-    """Return what was recorded of a repository last; {} when it was never pushed to the end."""
+    """Return what was recorded of a repository last; {} when it was never pushed to the end, or the record is none."""
     rows = engine.few(engine.state, f"{of_repo(repo)} and pk == {json.dumps(state_pk(repo))}", ["blob"])
-    found: dict[str, Any] = stretch(rows[0]["blob"]) if rows else {}
-    return found
+    found: Any = stretch(rows[0]["blob"]) if rows else {}
+    # Whoever may write there writes it, and git is asked for its commit.
+    sound = isinstance(found, dict) and _HEX.fullmatch(str(found.get("rev"))) and isinstance(found.get("scopes"), dict)
+    return found if sound else {}
 
 
 def recorded(engine: Engine) -> list[dict[str, Any]]:
@@ -57,4 +61,4 @@ def untouched(engine: Engine, repo: str, model: str) -> dict[str, Any]:
     # The embedded engine, which one process has for itself, counts all its rows much faster than some.
     if engine.embedded and engine.count("") == sum(one.get("rows", 0) for one in recorded(engine)):
         return known
-    return known if engine.count(of_repo(repo)) == known["rows"] else {}
+    return known if engine.count(of_repo(repo)) == known.get("rows") else {}

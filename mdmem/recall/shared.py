@@ -27,8 +27,10 @@ from mdmem.index.milvus import (
     stretch,
     tag_key,
     targets_of,
+    unreadable,
 )
 from mdmem.index.milvus_view import SharedView
+from mdmem.index.segment import FIELDS
 from mdmem.locate import repository_name
 from mdmem.recall import meaning
 from mdmem.recall.query import RETIRED, Filters, Query
@@ -205,13 +207,31 @@ def states_of(engine: Engine, store: Store, apart: Collection[str]) -> dict[str,
     patterns = [part.strip() for part in str(store.config.get("index.repositories")).split(",") if part.strip()]
     found = {}
     for state in kept[1]:
-        repo = str(state["repo"])
+        if not isinstance(state, dict) or not isinstance(state.get("repo"), str):
+            raise unreadable(TypeError("a record without a repository"))
+        repo = state["repo"]
         wanted = not patterns or any(fnmatchcase(repo, pattern) for pattern in patterns)
         if wanted and repo not in apart:
             found[repo] = state
     if any(state.get("layout") != LAYOUT for state in found.values()):
         raise other_version(engine.target)
+    for state in found.values():
+        _check(state)
     return found
+
+
+def _check(state: dict[str, Any]) -> None:
+    """Raise SharedDown for a record that is not as we write it."""
+    try:
+        sound = isinstance(state["model"], str)
+        for scope, one in state["scopes"].items():
+            numbers = [one["windows"], one["notes"], one["pieces"], *one["lengths"], *one["scripts"]]
+            sound &= isinstance(scope, str) and isinstance(one["turn"], str) and all(type(n) is int and n >= 0 for n in numbers)
+            sound &= (len(one["lengths"]), len(one["scripts"]), one["pieces"] > 0) == (len(FIELDS), 2, True)
+    except (LookupError, TypeError, AttributeError) as error:
+        raise unreadable(error) from error
+    if not sound:
+        raise unreadable(ValueError("counts of another kind"))
 
 
 def expression(filters: Filters, patterns: tuple[str, ...] | None, repositories: list[str], now: datetime) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mdmem.errors import Ambiguous, MdmemError, NotFound, typed
-from mdmem.index.milvus import LIMIT, ROWS, Engine, SharedDown, key_of, key_of_row, quoted, stretch, targets_of
+from mdmem.index.milvus import LIMIT, ROWS, Engine, SharedDown, key_of, key_of_row, quoted, stretch, targets_of, unreadable
 from mdmem.locate import repository_name
 from mdmem.notes.note import Note, load
 from mdmem.recall.select import agent_scopes, may_read
@@ -86,6 +86,8 @@ def _looked_up(store: Store, reference: str) -> list[tuple[Note, Origin]]:
                 found += _in_one(store, engine, reference)
         except SharedDown as error:
             down.append(error)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            down.append(unreadable(error))  # rows that are not as we write them
     if down and not found:
         raise down[0]
     return found

@@ -14,7 +14,7 @@ import pytest
 from mdmem.clock import FixedClock
 from mdmem.index import milvus_view
 from mdmem.index.language import Common, wide
-from mdmem.index.milvus import LAYOUT, Engine
+from mdmem.index.milvus import LAYOUT, SCALARS, Engine, squeeze
 from mdmem.index.milvus_record import state_of
 from mdmem.index.milvus_terms import state_row
 from mdmem.locate import repository_name
@@ -257,3 +257,53 @@ def test_a_collection_with_the_fields_of_an_earlier_version_is_named(tmp_path: P
         push_store(opened(root))
     assert "index.collection" in error.value.hint
     assert recall(opened(root), Query("word8 word9", mode="keyword")).results
+
+
+def test_rows_that_are_not_as_we_write_them_are_said_and_the_local_index_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others may write there. A list of terms or a window that was no JSON ended the question with a traceback."""
+    root = made(tmp_path / "store", 5)
+    done = push_store(opened(root))
+    engine = Engine(shared_scene.target(), writes=True)
+    fields = ["pk", "repo", "blob", "meaning"]
+    state = {row["pk"]: dict(row) for row in engine.few(engine.state, 'pk != ""', fields)}
+    (record,) = [pk for pk in state if pk.startswith("commit:")]
+    said = state_of(engine, done.repo)
+    scopes = {scope: {**one, "windows": "x"} for scope, one in said["scopes"].items()}
+    names = [
+        *("pk", "repo", "note", "place", "mark", "path", "tags", "script", "ord", "size", "words", "meaning", "row"),
+        *SCALARS,
+    ]
+    rows = [dict(row) for row in engine.few(engine.windows, 'repo != ""', names)]
+    lists = [pk for pk in state if ":terms:" in pk]
+
+    def put(collection: str, wrong: Sequence[dict[str, Any]]) -> None:
+        engine = Engine(shared_scene.target(), writes=True)
+        engine.put(collection, wrong)
+        engine.close()
+
+    engine.close()
+    broken: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
+        ("mdmem_state", [{**state[record], "blob": blob}], [state[record]])
+        for blob in ("", "no base64 %", squeeze([]), squeeze({**said, "scopes": []}), squeeze({**said, "scopes": scopes}))
+    ]
+    broken += [("mdmem_state", [{**state[pk], "blob": "AAAA"} for pk in lists], [state[pk] for pk in lists])]
+    for value in (
+        "AAAA",
+        squeeze([1]),
+        squeeze({"text": "walrus"}),
+        squeeze({"text": "x", "note": [{}, 1, 2, 3], "repo": "r"}),
+    ):
+        broken += [("mdmem", [{**row, "row": value} for row in rows], rows)]
+    for collection, wrong, right in broken:
+        put(collection, wrong)
+        answer = recall(opened(root), Query("word8 word9 word3", limit=10))
+        assert answer.results and not any(": " in hit.path for hit in answer.results), wrong[0]
+        assert any("cannot be read" in text and "local index" in text for text in answer.notices), answer.notices
+        put(collection, right)
+    answer = recall(opened(root), Query("word8 word9 word3", limit=10))
+    assert answer.results and not any("local index" in text for text in answer.notices), answer.notices
+    # A record that is none is no commit that was pushed: the next push compares everything.
+    put("mdmem_state", [{**state[record], "blob": squeeze({**said, "rev": "--output=x"})}])
+    assert push_store(opened(root)).unchanged == 5 and push_store(opened(root)).unchanged == 5
