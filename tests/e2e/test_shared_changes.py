@@ -186,8 +186,8 @@ def test_what_a_killed_writer_left_of_a_history_that_was_then_rewritten_goes(
 def test_a_writer_whose_lease_ended_while_it_wrote_is_not_relied_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compared: list[str]
 ) -> None:
-    """Slower than its lease, it wrote an earlier version of a note over that of the one who took over: as many rows as were
-    recorded, and other ones."""
+    """A machine was asleep for longer than its lease. Awake again, it wrote an earlier version of a note over that of the one
+    who took over: as many rows as were recorded, and other ones."""
     root = made(tmp_path / "store", 6)
     push_store(opened(root))
     write(root, "n1", "A walrus.", id="mem-1-1")
@@ -202,7 +202,7 @@ def test_a_writer_whose_lease_ended_while_it_wrote_is_not_relied_on(
             commit(root)
             other = Engine(target(), writes=True)
             theirs = Commit(repo, git(root, "rev-parse", "HEAD"), lambda earlier: True)
-            push(opened(root).index, other, theirs, FixedClock(NOW), sole=True)
+            push(opened(root).index, other, theirs, FixedClock(NOW + timedelta(minutes=11)), sole=True)
             other.close()
         real(engine, collection, rows)
 
