@@ -200,9 +200,11 @@ def test_a_writer_whose_lease_ended_while_it_wrote_is_not_relied_on(
             state.append("taken over")
             write(root, "n1", "A seal.", id="mem-1-1")
             commit(root)
+            awake = opened(root)
+            awake.index.refresh(embed_budget_s=None)
             other = Engine(target(), writes=True)
             theirs = Commit(repo, git(root, "rev-parse", "HEAD"), lambda earlier: True)
-            push(opened(root).index, other, theirs, FixedClock(NOW + timedelta(minutes=11)), sole=True)
+            push(awake.index, other, theirs, FixedClock(NOW + timedelta(minutes=11)), sole=True)
             other.close()
         real(engine, collection, rows)
 
