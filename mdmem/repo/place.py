@@ -210,7 +210,8 @@ def _write_chunk(top: Path, staging: Path | None, steps: list[_Step], placed: Pl
             temps.append((step, _temp(staging, target, step), target))
         _sync_all([temp for _, temp, _ in temps])
         for step, temp, target in temps:
-            if _read(target) != step.now:  # an editor saved while the disk was busy
+            # While the disk was busy an editor may have saved, and a folder on the way may have become a link.
+            if _read(_target(top, step.path)) != step.now:
                 step.now = _read(target)
                 step.want = _wanted(step, placed, now)
                 temp.unlink()

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from mdmem.cli.main import run
+from mdmem.notes import disk
 from tests.hooks.host import SAMPLES, payload, run_hook
 from tests.injected import count
 from tests.repo.conftest import plain_git
@@ -160,13 +161,14 @@ def test_state_that_is_a_link_leads_nobody_outside(whole: bool, tmp_path: Path, 
         assert not trap.sentinel.exists(), words
 
 
-IDS = ("../../../../trap/outside", "/etc", "..", "a/../../../../../trap/outside", "a\\\\b", "x" * 300)
+IDS = ("outside", "/etc", "..", "a/../../../../../trap/outside", "a\\\\b", "x" * 300)
 
 
 @pytest.mark.parametrize("name", IDS)
 def test_a_store_id_that_is_a_path_leads_nobody_outside(name: str, own: Path, trap: Trap, capsys: Capsys) -> None:
     """Notes of this device alone lie in a folder that is called by the store's id: `.mdmem.toml` of a clone says what it is."""
     settings = own / ".mdmem.toml"
+    name = str(trap.outside) if name == "outside" else name
     lines = [f'id = "{name}"' if line.startswith("id") else line for line in settings.read_text().splitlines()]
     settings.write_text("\n".join(lines) + "\n")
     for words in (("list",), ("recall", "OUTSIDEWORD", "--keyword"), ("status",), ("list", "--scope", "local")):
@@ -358,3 +360,43 @@ def test_a_text_far_too_long_is_refused_before_it_is_looked_through(own: Path) -
     ended = os.times()
     assert done.returncode == 2 and b"longer than 1,000,000" in done.stderr
     assert ended.children_user - began.children_user < 4  # looking through it for secrets takes three times as long
+
+
+# --- under way -----------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+@pytest.mark.parametrize("number", range(1, 26, 6))
+def test_a_folder_that_becomes_a_link_during_a_sync_leads_nobody_outside(
+    number: int, tmp_path: Path, own: Path, trap: Trap, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """About the Nth change of the disk, while bytes are written, the folder of notes is exchanged for a link to the user's own
+    files. (Between the look at a path and the very call that uses it there is no guard.)"""
+    two = pair(tmp_path, own, capsys)
+    for name in ("Basel", "Thursdays"):
+        note = note_at(two, name)
+        note.write_text(note.read_text() + "\nfrom the other side\n")
+    (two / "memories" / "secret.md").write_text("---\nid: mem-new\ntitle: new\n---\nnew\n")
+    mdmem(two, "sync", capsys=capsys)
+    note = note_at(own, "Basel")
+    note.write_text("---\nmine: yes\n" + note.read_text().removeprefix("---\n"))
+    kept, left = own.parent / "kept", [number]
+
+    def step(name: str, path: Path) -> None:
+        left[0] -= 1
+        if left[0] <= 0 and not kept.exists() and name in ("write", "fsync", "fsync_folder"):
+            (own / "memories").rename(kept)
+            (own / "memories").symlink_to(trap.outside)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(disk, "step", step)
+        mdmem(own, "sync", capsys=capsys, codes=(0, 1, 4, 6))
+    trap.unsprung()
+    if kept.exists():
+        (own / "memories").unlink()
+        kept.rename(own / "memories")
+    mdmem(own, "sync", capsys=capsys, codes=(0, 4))
+    mdmem(own, "sync", capsys=capsys, codes=(0, 4))
+    told = note_at(own, "Basel").read_text()
+    assert "mine: yes" in told and "from the other side" in told
+    plain_git(own, "fsck", "--strict")

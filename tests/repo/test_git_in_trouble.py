@@ -265,3 +265,15 @@ def test_a_folder_that_goes_away_is_unreadable_not_someone_elses(repo: Path) -> 
     repo.rename(repo.with_name("moved"))
     state = git.state()
     assert (state.name, state.safe) == ("unreadable repository", False) and state.hint == "No such file or directory"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@pytest.mark.parametrize("name", [".git/info/attributes", ".gitignore", ".git/packed-refs"])
+def test_a_pipe_that_git_would_read_without_end_is_named_and_git_not_started(repo: Path, name: str) -> None:
+    file = repo / name
+    file.parent.mkdir(exist_ok=True)
+    file.unlink(missing_ok=True)
+    os.mkfifo(file)
+    with pytest.raises(GitFailed, match="git was not started") as caught:
+        Git(repo).run("status", timeout=5)
+    assert str(file) in str(caught.value.why) and "rm" in caught.value.hint
