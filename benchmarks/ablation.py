@@ -1,6 +1,7 @@
 """What each step of recall is worth: taken away from what ships, added to it, and alone on the bare sum of the streams.
 
-    python benchmarks/ablation.py locomo.json zh.json en.json decisions.json [--every 3] [--json] [--decay] [--keep FILE]
+    python benchmarks/ablation.py locomo.json zh.json en.json decisions.json [--every 3] [--first 390]
+        [--json] [--decay] [--keep FILE]
 
 Each file is one that `mdmem bench recall` reads; of decision pairs all four directions are asked of a store with notes of both
 languages. The table is without decay, since nobody asks at the time of the texts; with --decay only that is measured, as of the
@@ -98,10 +99,12 @@ def _home(name: str) -> Any:
     return next(module for module in (rank, speakers, talks) if hasattr(module, name))
 
 
-def measure(data: Dataset, ways: list[Variant], every: int, kept: Kept) -> list[list[int]]:
-    """Return for each variant the place of the best evidence for each question, 0: not returned."""
+def measure(data: Dataset, ways: list[Variant], every: int, kept: Kept, first: int | None = None) -> list[list[int]]:
+    """Return for each variant the place of the best evidence for each question (of the `first` ones), 0: not returned."""
     out = kept.places(f"{data.name}, every {every}", [way.label for way in ways])
-    questions = data.questions[::every]
+    questions = data.questions[:first:every]
+    if len(out[0]) > len(questions):
+        return [places[: len(questions)] for places in out]
     if len(out[0]) == len(questions):
         return out
     with bench._store(data.docs, data.newest()) as (store, paths):
@@ -166,6 +169,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--every", type=int, default=1, help="only every Nth question of each file")
+    parser.add_argument("--first", type=int, metavar="N", help="only the first N questions of each file")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--decay", action="store_true", help="measure what decay does, and nothing else")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="write what was measured there, and go on from there")
@@ -176,7 +180,7 @@ def main() -> None:
     for path in chosen.files:
         places: list[list[int]] = [[] for _ in ways]
         for data in parts(path):
-            for whole, part in zip(places, measure(data, ways, chosen.every, kept), strict=True):
+            for whole, part in zip(places, measure(data, ways, chosen.every, kept, chosen.first), strict=True):
                 whole += part
         table[path.stem] = [figures(one) for one in places]
         print(f"measured {path.stem}: {len(places[0])} questions", file=sys.stderr)
