@@ -294,7 +294,11 @@ def _embedding(found: Any) -> list[str]:
     for form in found["forms"]:
         ratio = form.get("of_raw")
         rows.append([form["name"], f"{form['windows_per_s']:.1f}", f"{ratio:.0%}" if ratio else ""])
-    return ["### Embedding", "", *table(head, rows)]
+    lines = ["### Embedding", "", *table(head, rows)]
+    if found.get("questions"):
+        said = ", ".join(f"{one['ms']:.1f} ms of {one['tokens']}" for one in found["questions"])
+        lines += [f"A question takes by its tokens: {said}; one that names a speaker of a conversation is embedded twice.", ""]
+    return lines
 
 
 def _vectors(found: Any) -> list[str]:

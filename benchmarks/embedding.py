@@ -31,6 +31,7 @@ from mdmem.config import Config  # noqa: E402
 from mdmem.index.embed import BUNDLED, load_embedder  # noqa: E402
 from mdmem.index.embed_onnx import OnnxEmbedder  # noqa: E402
 
+QUESTION = "where do we keep the job queue of the billing service and who looks after it when nobody is there at night"
 RAW = "integers, plain onnxruntime"
 OURS = "integers, mdmem (as shipped)"
 START = """
@@ -112,6 +113,20 @@ def cold(body: str, *words: str) -> float:
     return float(done.stdout)
 
 
+def questions(embedder: OnnxEmbedder, rounds: int) -> list[dict[str, float]]:
+    """Return {tokens, ms} of questions of some lengths, the best of several runs: one run of the model each."""
+    found = []
+    for words in (5, 12, 22):
+        text = " ".join(QUESTION.split()[:words])
+        best = 1e9
+        for _ in range(10 * rounds):
+            began = time.process_time()
+            embedder.queries([text])
+            best = min(best, time.process_time() - began)
+        found.append({"tokens": len(embedder._encode("query: " + text)), "ms": best * 1000})
+    return found
+
+
 def other_forms(folder: Path) -> dict[str, Path]:
     """Write the exact graph with other operators for its linear layers; returns the files by name."""
     import onnx
@@ -171,6 +186,7 @@ def main() -> None:
                 elif "batches" not in name:
                     graph = forms.get(name, BUNDLED / "int8.onnx")
                     first[name] = min(first[name], cold(PLAIN, str(BUNDLED), str(graph)))
+        asked = questions(embedder, words.rounds)
         reference = "float32" if words.forms else next(iter(work))
         tokens = sum(map(len, rows))
         forms_found = []
@@ -189,9 +205,11 @@ def main() -> None:
                 }
             )
         if words.as_json:
-            print(json.dumps({"windows": len(texts), "tokens": tokens, "forms": forms_found}, indent=1))
+            out = {"windows": len(texts), "tokens": tokens, "forms": forms_found, "questions": asked}
+            print(json.dumps(out, indent=1))
             return
         print(f"{len(texts)} windows, {tokens} tokens; onnxruntime {onnxruntime.__version__}; cosine to: {reference}")
+        print("questions: " + ", ".join(f"{one['tokens']} tokens {one['ms']:.1f} ms" for one in asked))
         print(f"{'':42}{'windows/s':>10}{'ratio':>7}{'tokens/s':>10}{'first ms':>10}{'cosine':>20}{'of raw':>8}")
         for form in forms_found:
             start = f"{form['first_ms']:.0f}" if form["first_ms"] else ""
