@@ -136,9 +136,10 @@ def measure(given: argparse.Namespace, results: Results, keep: Path) -> None:
                     key = f"{engine} {language} {size}"
                     words += ["--store", str(given.stores / key.replace(" ", "-"))] if given.stores else []
                     found = run("scale.py", *words)
-                    if "build words, s" not in found:
-                        # Of a store that was there already; how long building took is known from the run that made it.
-                        found = {**_built(results.get("scale", {}).get(key, {})), **found}
+                    # What was left out this time is known from the run that did it: building, pushing and fetching.
+                    before = results.get("scale", {}).get(key, {})
+                    kept = {name: value for name, value in before.items() if name.startswith(("build words", "sync"))}
+                    found = {**kept, **found}
                     put("scale", key, found)
     if "sync" in wanted:
         for size in given.sizes:
@@ -158,10 +159,6 @@ def measure(given: argparse.Namespace, results: Results, keep: Path) -> None:
         put("embedding", "", run("embedding.py", "--rounds", str(min(5, given.runs))))
     if "vectors" in wanted:
         put("vectors", "", run("vectors.py", "--runs", str(max(5, given.runs))))
-
-
-def _built(before: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in before.items() if name.startswith("build words")}
 
 
 def growth(sizes: Sequence[int], values: Sequence[float | None]) -> str:
