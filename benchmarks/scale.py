@@ -64,9 +64,8 @@ def vocabulary(rng: random.Random, language: str, size: int = 20_000) -> tuple[l
     return list(words), [1.0 / rank for rank in range(1, size + 1)]
 
 
-def write_notes(folder: Path, numbers: Iterable[int], language: str, questions: int = 200, anew: bool = True) -> list[str]:
-    """Write the notes with these numbers (`anew`: not where they stand already); returns at most `questions` queries of five
-    words drawn from them."""
+def write_notes(folder: Path, numbers: Iterable[int], language: str, questions: int = 200) -> list[str]:
+    """Write the notes with these numbers; returns at most `questions` queries of five words drawn from them."""
     rng = random.Random(20261130)
     words, weights = vocabulary(rng, language)
     joint = "" if language == "zh" else " "
@@ -80,10 +79,8 @@ def write_notes(folder: Path, numbers: Iterable[int], language: str, questions: 
         lines = [joint.join(drawn[start : start + 12]) for start in range(0, 120, 12)]
         day = f"2026-{number % 11 + 1:02d}-{number % 28 + 1:02d}"
         head = f"---\nid: mem-{number:012d}\ntype: fact\ntitle: {title}\ncreated: {day}\nupdated: {day}\n---\n\n"
-        if anew:
-            (folder / f"n{number:06d}.md").write_text(
-                head + ("。\n" if language == "zh" else ".\n").join(lines) + "\n", "utf-8"
-            )
+        text = ("。\n" if language == "zh" else ".\n").join(lines)
+        (folder / f"n{number:06d}.md").write_text(f"{head}{text}\n", "utf-8")
         if number % max(1, len(numbers) // questions) == 0:
             queries.append(" ".join(rng.sample(drawn, 5)))
     return queries
@@ -180,10 +177,11 @@ def measure(
     from mdmem.store import Store
 
     root = base / "store"
-    anew = not root.exists()
+    asked, anew = base / "queries.json", not root.exists()
     if anew:
         init(root)
-    queries = write_notes(root / "memories", range(count), language, questions, anew)[:questions]
+        asked.write_text(json.dumps(write_notes(root / "memories", range(count), language, questions)), "utf-8")
+    queries = json.loads(asked.read_text("utf-8"))[:questions]
     store = Store.open(root, need="write", cwd=root)
     out: dict[str, Any] = {"notes": count, "language": language, "engine": str(store.config.get("index.engine"))}
     out["vectors"] = vectors
