@@ -33,6 +33,7 @@ BEGIN, END = "<!-- benchmarks/all.py: begin -->", "<!-- benchmarks/all.py: end -
 LANGUAGES = {"en": "English", "zh": "Chinese"}
 PACKAGES = ("whoosh-reloaded", "tantivy", "numpy", "onnxruntime", "tokenizers", "GitPython")
 Results = dict[str, Any]
+BARE = "bare Python start, ms"
 # What is shown of a run of scale.py, and with how many digits; seconds and megabytes of the same names grow with the notes.
 ROWS: dict[str, int] = {
     "build words, s": 1,
@@ -135,11 +136,13 @@ def measure(given: argparse.Namespace, results: Results, keep: Path) -> None:
                     words += ["--vectors-cache", str(given.vectors_cache)] if given.vectors_cache else []
                     key = f"{engine} {language} {size}"
                     words += ["--store", str(given.stores / key.replace(" ", "-"))] if given.stores else []
-                    found = run("scale.py", *words)
-                    # What was left out this time is known from the run that did it: building, pushing and fetching.
+                    found = run("scale.py", *words, *(["--warm-only"] if given.warm_only else []))
+                    # What was left out this time is known from the run that did it: building, pushing and fetching, or all
+                    # but the warm process, whose own ratios are to a bare start of this run.
                     before = results.get("scale", {}).get(key, {})
-                    kept = {name: value for name, value in before.items() if name.startswith(("build words", "sync"))}
-                    found = {**kept, **found}
+                    left_out = ("",) if given.warm_only else ("build words", "sync")
+                    kept = {name: value for name, value in before.items() if name.startswith(left_out)}
+                    found = {**kept, **found, **({BARE: kept[BARE]} if given.warm_only and BARE in kept else {})}
                     put("scale", key, found)
     if "sync" in wanted:
         for size in given.sizes:
@@ -371,6 +374,7 @@ def main() -> int:
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--clock", choices=["wall", "cpu"], default="wall", help="cpu: processor times, on a busy machine")
     parser.add_argument("--no-sync", action="store_true")
+    parser.add_argument("--warm-only", action="store_true", help="scale: the warm process alone, of kept stores")
     parser.add_argument("--render", action="store_true", help="measure nothing")
     parser.add_argument("--results", type=Path, default=RESULTS)
     given = parser.parse_args()

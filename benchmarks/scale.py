@@ -168,9 +168,10 @@ def measure(
     questions: int = 200,
     cache: Path | None = None,
     sync_only: bool = False,
+    warm_only: bool = False,
 ) -> dict[str, Any]:
     """Return every figure for one store; `vectors`: none, random or real; without `sync` nothing is pushed or fetched, with
-    `sync_only` nothing else is measured."""
+    `sync_only` or `warm_only` nothing else is measured."""
     from mdmem.recall.query import Query
     from mdmem.recall.recall import recall
     from mdmem.setup import init
@@ -209,6 +210,9 @@ def measure(
         embedded(store, language, cache, out)
     elif vectors == "random":
         random_vectors(store)
+    if warm_only:
+        _warm(store, root, queries, vectors != "none", runs, out)
+        return out
     out["refresh, nothing changed, store opened anew, ms"] = statistics.median(
         timed(lambda: Store.open(root, cwd=root).index.refresh(embed_budget_s=0.0)) for _ in range(runs)
     )
@@ -384,6 +388,7 @@ def main() -> int:
     parser.add_argument("--store", type=Path, help="keep the store in this folder; one that is there already is not built anew")
     parser.add_argument("--no-sync", action="store_true", help="leave out pushing and fetching")
     parser.add_argument("--sync-only", action="store_true", help="measure pushing and fetching alone")
+    parser.add_argument("--warm-only", action="store_true", help="measure the warm process alone, on a store that was kept")
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--clock", choices=["wall", "cpu"], default="wall", help="cpu: processor times, on a busy machine")
@@ -402,7 +407,7 @@ def main() -> int:
         os.environ.update(MDMEM_SERVE="off", PYTHONPATH=str(ROOT), MDMEM_DEVICE="bench", MDMEM_AGENT="bench")
         os.environ.update(XDG_RUNTIME_DIR=str(run), HOME=str(base), MDMEM_INDEX_ENGINE=given.engine)
         words = (given.notes, given.language, given.vectors, given.runs, not given.no_sync, given.questions)
-        out = measure(base, *words, given.vectors_cache, given.sync_only)
+        out = measure(base, *words, given.vectors_cache, given.sync_only, given.warm_only)
     if given.as_json:
         print(json.dumps(out, indent=1, ensure_ascii=False))
     else:

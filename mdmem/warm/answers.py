@@ -38,8 +38,9 @@ class Held:
         self.lock = threading.Lock()
         self.inode = inode_of(str(store.root))
         self.settings = settings_stamp(store)
-        # Stores for which all of this is the same have the same index: who asks does not matter to it.
-        chosen = {name: store.config.get(name) for name in DEFAULTS if name not in ("agent", "device")}
+        # Stores for which all of this is the same have the same index. Who asks does not matter to it, nor how is searched:
+        # every further index would hold words and vectors once more.
+        chosen = {name: store.config.get(name) for name in DEFAULTS if name.startswith(("index.", "embedding."))}
         self.settled = (str(store.root), self.inode, self.settings, json.dumps(chosen, sort_keys=True, default=str))
         self.used = time.monotonic()
         self.looked = 0.0

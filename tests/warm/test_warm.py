@@ -452,3 +452,19 @@ def test_the_warm_process_lets_the_vectors_of_all_its_stores_rest(tmp_path: Path
     monkeypatch.setattr(Vectors, "rest", lambda self: rested.append(len(self)))
     answers.rest()
     assert rested == [1]
+
+
+def test_settings_that_the_index_does_not_know_make_no_second_one(tmp_path: Path) -> None:
+    from mdmem.warm.answers import Answers
+
+    store = make_store(tmp_path / "store")
+    add_note(store, "memories/pg.md", "Billing runs on PostgreSQL 16.", type="decision", title="Billing")
+    index(store)
+    answers = Answers()
+    chosen = ({"serve": "off"}, {"serve": "auto", "recall.limit": 3, "agent": "b"}, {"index.engine": "tantivy"})
+    for options in chosen:
+        asked = {"op": "prompt", "root": str(store), "prompt": "which PostgreSQL does billing run on?", "scope": "shared"}
+        answers.answer({**asked, "options": options})
+    first, second, third = (held.store for held in answers.held.values())
+    assert first.index is second.index and second.config.get("recall.limit") == 3
+    assert third.index is not first.index
