@@ -345,7 +345,7 @@ def plan(runs: list[dict[str, Any]]) -> list[str]:
         f"{vector / 4 * 1.5 + words:,.0f}. A first push takes {push:,.1f} ms a note and core, embedding 1 / {embed} s a",
         "passage and core (docs/benchmarks.md); both divide by the number of repositories that push at the same time, since",
         f"each has a writer of its own. A push that finds nothing to do among {among:,} notes took {look:,.1f}",
-        "s, most of it for loading pymilvus and opening the embedded engine.",
+        "s, most of it for opening the embedded engine.",
         "Times of questions on a server are not promised: none was measured.",
         "",
         *table.table(head, rows),
