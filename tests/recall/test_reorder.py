@@ -54,3 +54,8 @@ def test_a_judgement_is_blended_with_the_order_so_far() -> None:
     out = blended({"a": 0.9, "b": 0.5, "c": 0.1}, {"a": -4.0, "b": 8.0, "c": 2.0}, 0.6)
     assert sorted(out, key=lambda key: -out[key]) == ["b", "a", "c"]
     assert max(out.values()) <= 1.0 and min(out.values()) >= 0.0
+
+
+def test_vectors_that_are_all_equally_alike_say_nothing() -> None:
+    rows = [[1.0, 0.0], [1.0, 0.0], None]
+    assert likeness(rows) == [[0.0] * 3 for _ in rows]

@@ -12,6 +12,7 @@ from mdmem.clock import FixedClock
 from mdmem.notes.frontmatter import render
 from mdmem.recall.query import Query
 from mdmem.recall.recall import Recall, recall
+from mdmem.recall.speakers import may_name
 from mdmem.recall.talks import MEANT, OTHERS, Note, Told, talkers, told
 from mdmem.setup import init
 from mdmem.store import Store
@@ -151,3 +152,18 @@ def test_a_plain_note_without_the_name_keeps_its_place(store: Store) -> None:
     store.index.refresh(embed_budget_s=None)
     hits = {hit.path: hit for hit in ask(store, "What is the horse of Anna called?", True).results}
     assert not {"others", "followed", "meant"} & set(dict(hits["memories/blitz.md"].steps))
+
+
+def test_a_note_of_several_texts_has_the_labels_of_all_until_two_are_known_and_one_label_is_no_conversation() -> None:
+    assert talkers([]) == frozenset()
+    assert talkers(["no label here", "Anna: hello", "Anna: again"]) == {"Anna"}
+    assert talkers(["Anna: hello", "Ben: hi", "Cleo: never read"]) == {"Anna", "Ben"}
+    alone = [note(frozenset({"Anna"}), "2026-01-01"), note(frozenset({"Anna"}), "2026-01-02")]
+    assert told(alone) == [Told(), Told()]
+
+
+def test_whether_a_question_may_name_who_speaks() -> None:
+    text = "said quietly: nothing\nAnna: hello\nBen: hi\nAnna: again"
+    assert may_name(["no label", text], "what did Ben say?")
+    assert not may_name(["no label", text], "what did Benedict say?")
+    assert not may_name([], "what did Ben say?")

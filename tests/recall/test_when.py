@@ -44,6 +44,7 @@ NOW = datetime(2026, 11, 30, 12, tzinfo=timezone.utc)  # a Monday
         ("2023年冬天", "2023-12-01", "2024-02-29"),
         ("去年夏天", "2025-06-01", "2025-08-31"),
         ("last summer", "2026-06-01", "2026-08-31"),
+        ("this summer", "2026-06-01", "2026-08-31"),
         ("last fall", "2025-09-01", "2025-11-30"),
         ("in the last year", "2025-11-30", "2026-11-30"),
         ("over the past two weeks", "2026-11-16", "2026-11-30"),
@@ -124,3 +125,9 @@ def test_the_last_of_february_is_the_day_before_march() -> None:
 def test_the_first_and_the_last_year_there_is_have_only_one_neighbour() -> None:
     (period,) = periods("4 May", NOW)
     assert distance(period, date(1, 5, 5)) == 1 and distance(period, date(9999, 5, 3)) == -1
+
+
+def test_months_named_backwards_are_no_span() -> None:
+    now = datetime(2026, 11, 30, tzinfo=timezone.utc)
+    found = periods("between May and March 2023", now)
+    assert [(period.first, period.last) for period in found] == [(date(2023, 3, 1), date(2023, 3, 31))]

@@ -101,6 +101,15 @@ def test_merging_a_result_with_itself_or_again_with_one_side_adds_nothing(strict
             assert not again.conflicts
 
 
+@pytest.mark.xfail(reason="one more version is recorded, no word is lost; a sync has theirs for its base then", strict=True)
+def test_merging_a_result_again_over_the_old_base_adds_no_version_where_both_took_the_block_out() -> None:
+    """Found by a thousand examples: both sides took the frontmatter out and moved one line past another."""
+    base, ours, theirs = b"---\ntitle: a\n---\n\n\nbeta\nw0x v0y\n", b"alpha\nbeta\n", b"w0x v0y\nalpha\n"
+    merged = merge(base, ours, theirs).text
+    for side in (ours, theirs):
+        assert merge(base, merged, side).text == merged
+
+
 @TRIES
 @given(versions())
 def test_no_line_of_a_body_is_lost_unless_the_other_side_deleted_it(strict: None, texts: Triple) -> None:
