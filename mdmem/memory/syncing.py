@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from mdmem.repo.sync_types import SyncOptions, SyncResult
     from mdmem.store import Store
 
+# Seconds for one exchange at most, however often the time was too short.
+LONGEST = 900.0
+
 
 def owned_roots(store: Store) -> tuple[str, ...]:
     """Return the owned folders as git names them."""
@@ -34,6 +37,7 @@ def sync_store(store: Store, options: SyncOptions | None = None) -> SyncResult:
     store.writable()
     if options is None:
         options = SyncOptions() if store.mode == "dedicated" else SyncOptions(commit=False, push=False)
+    options = replace(options, timeout=_patience(store, options.timeout))
     result = sync(
         store.git,
         store.lock_path,
@@ -45,7 +49,7 @@ def sync_store(store: Store, options: SyncOptions | None = None) -> SyncResult:
         clock=store.clock,
     )
     if not options.dry_run:
-        _follow(store, result)
+        _follow(store, result, options.timeout)
         start_if_due(store.git, store.clock)
     _named_only(store, result)
     return result
@@ -61,7 +65,17 @@ def _named_only(store: Store, result: SyncResult) -> None:
         result.held = [found for found in result.held if may_name(store.from_git(found.path) or found.path)]
 
 
-def _follow(store: Store, result: SyncResult) -> None:
+def _patience(store: Store, seconds: float) -> float:
+    """Return the seconds for each exchange: twice those that the last sync ended for, since what waits only grows.
+
+    Git begins anew each time: a clone whose commits take longer than the limit would never be rid of them."""
+    ended = last_outcome(store).get("ended_after")
+    if not isinstance(ended, (int, float)) or not 0 < ended <= LONGEST:
+        return seconds
+    return max(seconds, min(LONGEST, 2.0 * ended))
+
+
+def _follow(store: Store, result: SyncResult, timeout: float) -> None:
     """Do what a sync leaves to its caller: generated lists, trust of a store whose id was joined, the outcome on disk."""
     if result.state in ("merged", "conflict"):
         _still_trusted(store)
@@ -69,7 +83,7 @@ def _follow(store: Store, result: SyncResult) -> None:
             ours = store.from_git(path)
             if ours is not None:
                 _regenerate(store, ours, result)
-    _write_outcome(store, result)
+    _write_outcome(store, result, timeout)
 
 
 def _regenerate(store: Store, path: str, result: SyncResult) -> None:
@@ -94,10 +108,14 @@ def _outcome_file(store: Store) -> Path:
     return store.common_state_dir / "sync.json"
 
 
-def _write_outcome(store: Store, result: SyncResult) -> None:
+def _write_outcome(store: Store, result: SyncResult, timeout: float) -> None:
     from mdmem.locate import write_private
+    from mdmem.repo.git import NOT_IN_TIME
 
-    entry = {"at": stamp(store.clock.now()), "state": result.state, "reason": result.reason, "waiting": result.waiting}
+    entry: dict[str, Any] = {"at": stamp(store.clock.now()), "state": result.state, "reason": result.reason}
+    entry["waiting"] = result.waiting
+    if NOT_IN_TIME in result.reason:
+        entry["ended_after"] = timeout
     try:
         write_private(_outcome_file(store), json.dumps(entry).encode())
     except OSError:
@@ -105,7 +123,8 @@ def _write_outcome(store: Store, result: SyncResult) -> None:
 
 
 def last_outcome(store: Store) -> dict[str, Any]:
-    """Return {at, state, reason, waiting} of the last sync, {} when there was none."""
+    """Return {at, state, reason, waiting} of the last sync, {} when there was none; `ended_after`: seconds, where the time for
+    an exchange was over."""
     try:
         entry = json.loads(_outcome_file(store).read_bytes())
         return entry if isinstance(entry, dict) else {}

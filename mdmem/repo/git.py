@@ -109,6 +109,9 @@ class GitFailed(MdmemError):
             self.code = "dubious_ownership"
 
 
+NOT_IN_TIME = "did not end within"
+
+
 class GitTimeout(GitFailed):
     """git did not end in time; its process group was ended."""
 
@@ -228,7 +231,7 @@ def run_git(
         out, err = process.communicate(input, timeout=timeout)
     except subprocess.TimeoutExpired:
         _end_group(process)
-        raise GitTimeout(f"git {_verb(args)} did not end within {timeout:g} s", hint="try again") from None
+        raise GitTimeout(f"git {_verb(args)} {NOT_IN_TIME} {timeout:g} s", hint="try again") from None
     except BaseException:
         _end_group(process)
         raise

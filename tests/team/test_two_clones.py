@@ -12,7 +12,8 @@ import pytest
 from graph.conftest import git
 
 from mdmem.clock import FixedClock
-from mdmem.memory.syncing import clone_store, sync_store
+from mdmem.memory.syncing import clone_store, last_outcome, sync_store
+from mdmem.repo.sync import SyncOptions
 from mdmem.store import Store
 from mdmem.team import claims, messages, tasks, work
 
@@ -47,6 +48,28 @@ def meet(*stores: Store) -> None:
     trees = [git(store.root, "rev-parse", "HEAD^{tree}") for store in stores]
     assert len(set(trees)) == 1
     assert all(git(store.root, "status", "--porcelain") == "" for store in stores)
+
+
+def test_a_push_that_takes_longer_than_the_limit_is_given_more_time_until_it_goes_through(
+    pair: tuple[Store, Store], tmp_path: Path
+) -> None:
+    one, two = pair
+    hook = tmp_path / "remote.git" / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nsleep 3\n")
+    hook.chmod(0o755)
+    tasks.add(one, "Deploy")
+    seen = [sync_store(one, SyncOptions(timeout=1.0)) for _ in range(3)]
+    assert [result.state for result in seen] == ["offline", "offline", "pushed"], seen
+    assert "within 1 s" in seen[0].reason and "within 2 s" in seen[1].reason
+    hook.unlink()
+    meet(one, two)
+    # From then on the limit is what it was.
+    assert "ended_after" not in last_outcome(one)
+    outcome = one.common_state_dir / "sync.json"
+    for odd in ('"x"', "-1", "1e999", "null", "[]", "true"):
+        outcome.write_text('{"ended_after": ' + odd + "}")
+        assert sync_store(one).state == "clean"
 
 
 def lost(store: Store) -> list[str]:
