@@ -62,7 +62,9 @@ def _days(year: str | None, month: int, day: str, until_month: int, until_day: s
     """Return the days from one to another; of the year that is given at the end, unless the first has its own."""
     last = _day(year, until_month, until_day.rstrip("stndrh")).last
     first = _day(own_year or year, month, day.rstrip("stndrh")).first
-    if first > last and not own_year:
+    if first > last and month == until_month and not own_year:
+        first, last = last, first  # said the wrong way round; nobody means nearly a year
+    elif first > last and not own_year:
         first = first.replace(year=first.year - 1) if year else first
         last = last if year else last.replace(year=last.year + 1)
     return _ordered(first, last, any_year=not year)

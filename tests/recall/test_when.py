@@ -131,3 +131,8 @@ def test_months_named_backwards_are_no_span() -> None:
     now = datetime(2026, 11, 30, tzinfo=timezone.utc)
     found = periods("between May and March 2023", now)
     assert [(period.first, period.last) for period in found] == [(date(2023, 3, 1), date(2023, 3, 31))]
+
+
+@pytest.mark.parametrize("text", ["from 8 to 3 May 2023", "2023年5月8日到3日"])
+def test_days_of_one_month_named_backwards_are_no_year(text: str) -> None:
+    assert [(p.first, p.last) for p in periods(text, NOW)] == [(date(2023, 5, 3), date(2023, 5, 8))]
