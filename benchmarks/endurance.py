@@ -261,6 +261,7 @@ def settle(folder: Path, clones: tuple[Path, Path], lines: list[list[dict[str, A
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         for top in (*clones, *clones, clones[0]):
             codes.append(run(["-C", str(top), "sync"]))
+    end = time.monotonic() + 1800  # packing goes on by itself, and git fsck would miss what it puts elsewhere
     while left_over(folder) and time.monotonic() < end:
         time.sleep(0.2)
     fsck = checked((*clones, folder / "remote.git"))
@@ -383,8 +384,7 @@ def main() -> int:
     for name in vars(size):
         if getattr(asked, name) is not None:
             setattr(size, name, getattr(asked, name))
-    found = measure(size)
-    wrong = verdict(found)
+    wrong = verdict(found := measure(size))
     if asked.save:
         asked.save.write_text(json.dumps({**found, "wrong": wrong}) + "\n", "utf-8")
     if asked.json:
