@@ -171,13 +171,14 @@ class Attempt:
         if not paths:
             return {}
         named = ("--", *paths) if len(paths) <= _PATHS_ON_A_LINE else ()
-        tags: dict[str, str] = {}
-        for line in self.git.run("ls-files", "-z", "-t", "--cached", "--modified", "--deleted", *named, read=True).fields():
-            tags[line[2:]] = tags.get(line[2:], "") + line[0]  # H is there, C changed, R removed from disk
+        # Not `ls-files --modified`: it asks for the numbers of every file, whatever paths are named.
+        there = set(self.git.run("ls-files", "-z", *named, read=True).fields())
+        args = ("diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules")
+        changed = set(self.git.run(*args, *named, read=True).fields())
         return {
-            path: path in tags
+            path: path in there
             for path in paths
-            if set("CR") & set(tags.get(path, "")) or (path not in tags and os.path.lexists(self.git.top / path))
+            if path in changed or (path not in there and os.path.lexists(self.git.top / path))
         }
 
     def _once(self, paths: Sequence[str]) -> Committed:
