@@ -10,7 +10,7 @@ from mdmem.errors import typed
 
 
 def _shown(text: str, limit: int = 400) -> str:
-    return clean(text if len(text) <= limit else text[:limit].rstrip() + " …")
+    return text if len(text) <= limit else text[:limit].rstrip() + " …"
 
 
 @click.command("conflicts")
@@ -34,13 +34,13 @@ def command(ctx: click.Context, as_json: bool) -> None:
         for row in rows:
             say(f"{clean(row['path'])}  {clean(row['title'])}")
             for conflict in row["conflicts"]:
-                say(f"  {conflict['field']}:")
+                say(f"  {clean(conflict['field'])}:")
                 for version in conflict["versions"]:
-                    origin = " ".join(filter(None, (version["agent"], version["device"], version["updated"][:16])))
+                    origin = clean(" ".join(filter(None, (version["agent"], version["device"], version["updated"][:16]))))
                     text = "(removed)" if version["removed"] else _shown(version["text"])
                     say(f"    {version['number']}  {origin}" if origin else f"    {version['number']}")
                     for line in text.splitlines():
-                        say(f"       | {line}")
+                        say(f"       | {clean(line)}")
             say(f"  settle it: {clean(typed('mdmem', 'resolve', row['id'] or row['path']))} --keep 1|2|both")
         for file in files:
             say(f"{clean(file['path'])}  the other version of {clean(file['of'])}")
