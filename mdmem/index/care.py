@@ -10,7 +10,7 @@ from mdmem.index.catalog import CatalogDamaged, listed
 from mdmem.index.changes import source_for
 from mdmem.index.flush import overlay, text_rows
 from mdmem.index.rows import row_of
-from mdmem.index.segment import Segment, memory
+from mdmem.index.segment import Damaged, Segment, memory
 from mdmem.index.text import TextIndexDamaged
 from mdmem.index.vectors import VectorsDamaged
 
@@ -88,8 +88,8 @@ def verify(index: Index, without: frozenset[int] = frozenset()) -> list[str]:
     found += _files(index, without)
     try:
         found += _words(index, without)
-    except TextIndexDamaged as error:
-        found.append(str(error))
+    except (TextIndexDamaged, Damaged) as error:
+        found.append(f"text index: {error}")
     try:
         stored = index.dense.vectors()
         if stored is not None:

@@ -211,3 +211,19 @@ def test_a_search_by_words_loads_neither_engine_nor_model(root: Path, opened: Op
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.strip() == "False"
+
+
+def test_postings_that_do_not_hold_what_was_written_are_a_finding_and_mended(root: Path, opened: Opened) -> None:
+    for number in range(12):
+        write(root, f"n{number}.md", f"walrus number{number}")
+    store = opened()
+    store.index.refresh(embed_budget_s=None)
+    store.index.maintain(thorough=True)
+    store.index.catalog.close()
+    (postings,) = [path for path in state_files(store) if path.suffix == ".pst"]
+    data = bytearray(postings.read_bytes())
+    data[len(data) // 2] ^= 0x55
+    postings.write_bytes(data)
+    index = opened().index
+    assert [line for line in index.verify() if "does not hold what was written" in line]
+    assert len(found(index, "walrus", 50)) == 12
