@@ -17,6 +17,7 @@ def test_every_break_has_its_place_and_its_tests() -> None:
     assert {one.promise for one in script.BREAKS} >= {1, 2, 3, 4, 5, 6, 7, 8}
 
 
+@pytest.mark.timeout(1200)  # it runs a file of tests twice, which takes minutes where ten others want the processor
 def test_a_break_is_noticed_and_a_harmless_change_is_not(tmp_path: Path) -> None:
     script.copy(tmp_path)
     file, test = "mdmem/locks.py", "tests/ground/test_locks.py"
