@@ -56,7 +56,7 @@ def _inheritable() -> list[int]:
     return []
 
 
-def _popen(argv: list[str], env: dict[str, str], keep: int | None) -> int:  # pragma: no cover
+def _popen(argv: list[str], env: dict[str, str], keep: int | None) -> int:
     import subprocess
 
     if os.name == "nt":

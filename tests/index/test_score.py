@@ -136,7 +136,6 @@ def test_any_damage_to_a_file_is_noticed(tmp_path: Path, suffix: str, harm: str)
 
 
 def test_notes_that_are_gone_are_counted_alike_with_and_without_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("numpy")
     content = rows(200)
     segment = written(tmp_path, "s", content, dead=(0, 5))
     gone = {3, 17, 40, 999}
