@@ -32,19 +32,42 @@ def _in_utf8() -> None:
     os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
 
 
+def _all_streams_open() -> None:
+    """Let what the caller closed lead to nothing. A file that is opened later, the catalog say, would get the number of a
+    standard stream, and whatever prints there would write into it."""
+    import os
+
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free, which is this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", errors="replace", closefd=False))
+
+
+def _printed(text: str) -> int:
+    from mdmem.cli.printing import say, settled
+
+    def work() -> int:
+        say(text)
+        return 0
+
+    return settled(work, as_json=False)
+
+
 def main() -> int:
     """Run the command in sys.argv; returns the process exit code."""
+    _all_streams_open()
     _in_utf8()
     args = sys.argv[1:]
     first = args[0] if args else ""
     if first in ("--version", "-V"):
         from mdmem import __version__
 
-        print(f"mdmem {__version__}")
-        return 0
+        return _printed(f"mdmem {__version__}")
     if first in _CALLED_BY_PROGRAMS and args[1:2] in (["--help"], ["-h"]):
-        print(_CALLED_BY_PROGRAMS[first])
-        return 0
+        return _printed(_CALLED_BY_PROGRAMS[first])
     if first == "hook":
         from mdmem.hooks.entry import run_hook
 

@@ -270,6 +270,14 @@ def not_bare(folder: Path) -> None:
         raise RefusedState(f"{folder} is a bare repository", why=why, hint=f"mdmem clone {folder} DIR")
 
 
+def here(otherwise: Path) -> Path:
+    """Return the folder that the program was called in, or `otherwise` when that folder is gone."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return otherwise
+
+
 def find(directory: str | os.PathLike[str] | None = None, cwd: Path | None = None) -> Location:
     """Return the store to use, by: `directory` (-C), MDMEM_REPO, the nearest trusted one upwards, the default store.
 

@@ -13,7 +13,7 @@ from mdmem.clock import Clock, SystemClock
 from mdmem.config import Config, data_home, load_config
 from mdmem.errors import Refused, typed
 from mdmem.identity import Identity, who
-from mdmem.locate import OWNED, Location, find, project_name
+from mdmem.locate import OWNED, Location, find, here, project_name
 
 if TYPE_CHECKING:
     from mdmem.index.index import Index
@@ -62,7 +62,7 @@ class Store:
         location = find(directory, cwd)
         if need == "write" and not location.trusted:
             raise untrusted(location)
-        return cls(location, load_config(location.root, options), clock or SystemClock(), cwd or Path.cwd())
+        return cls(location, load_config(location.root, options), clock or SystemClock(), cwd or here(location.root))
 
     def writable(self) -> Store:
         """Return self; raises Refused when the store is not trusted."""

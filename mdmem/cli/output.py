@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from mdmem.cli.printing import clean, emit, fail, interrupted, note, place, say, say_json, settled
+from mdmem.cli.printing import Unprinted, clean, emit, fail, give_up, interrupted, note, place, say, say_json, settled
 
 __all__ = ["clean", "emit", "fail", "guarded", "json_option", "note", "place", "say", "say_json"]
 
@@ -31,12 +31,30 @@ def guarded(group: click.Group, args: list[str]) -> int:
             return _usage(error, as_json)
         except click.Abort:
             return interrupted(as_json)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            if _of_echo(error):
+                give_up(sys.stdout)
+                raise Unprinted(error) from error
+            raise
 
     return settled(work, as_json)
+
+
+def _of_echo(error: OSError) -> bool:
+    """Return whether it was click that could not print, a help page say."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_globals.get("__name__") == "click.utils"
 
 
 def _usage(error: click.ClickException, as_json: bool) -> int:
     if as_json:
         say_json({"error": {"code": "usage", "message": error.format_message(), "hint": "mdmem --help"}})
-    error.show(file=sys.stderr)
+    try:
+        error.show(file=sys.stderr)
+    except OSError:
+        give_up(sys.stderr)
     return 2

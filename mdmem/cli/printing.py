@@ -7,6 +7,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from mdmem.errors import MdmemError
@@ -31,8 +32,9 @@ def say(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Print a message to stderr, as `say` does."""
-    _write(sys.stderr, text.translate(_OBEYED) + "\n")
+    """Print a message to stderr, as `say` does. A message that nobody can receive stops no command."""
+    with suppress(OSError, Unprinted):
+        _write(sys.stderr, text.translate(_OBEYED) + "\n")
 
 
 def say_json(data: Any) -> None:
@@ -40,13 +42,29 @@ def say_json(data: Any) -> None:
     _write(sys.stdout, dump(data) + "\n")
 
 
+class Unprinted(MdmemError):
+    """What a command printed could not be written: a full disk behind `>`, say. What it had done before is done."""
+
+    code = "unprinted"
+
+    def __init__(self, error: OSError) -> None:
+        hint = "make room for the output; what the command does is done: mdmem status"
+        super().__init__("what was to be printed could not be written", error.strerror or str(error), hint)
+
+
 def _write(stream: Any, text: str) -> None:
     try:
-        stream.write(text)
-    except UnicodeEncodeError:
-        encoding = stream.encoding or "ascii"
-        stream.write(text.encode(encoding, "replace").decode(encoding))
-    stream.flush()
+        try:
+            stream.write(text)
+        except UnicodeEncodeError:
+            encoding = stream.encoding or "ascii"
+            stream.write(text.encode(encoding, "replace").decode(encoding))
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        give_up(stream)
+        raise Unprinted(error) from error
 
 
 def emit(data: Any, as_json: bool, human: Callable[[], None]) -> None:
@@ -78,7 +96,7 @@ _OBEYED |= dict.fromkeys(map(ord, "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u2
 def fail(error: MdmemError, as_json: bool) -> int:
     """Print a known error; returns its exit code."""
     if as_json:
-        say_json({"error": error.as_dict()})
+        _last_json({"error": error.as_dict()})
     note(f"mdmem: {error}")
     if error.hint:
         note(f"  try: {error.hint}")
@@ -94,10 +112,12 @@ def settled(work: Callable[[], int], as_json: bool) -> int:
     except KeyboardInterrupt:
         return interrupted(as_json)
     except BrokenPipeError:
-        # The reader (head, less) went away: silence the interpreter's own flush at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        give_up(sys.stdout)  # the reader (head, less) went away
         return 0
     except OSError as error:
+        if error.errno == errno.ENOENT and not _folder_is_there():
+            gone = MdmemError("the folder that this was called in is gone", hint="cd to one that exists, then again")
+            return fail(gone, as_json)
         if error.errno not in _DISK:
             return _unexpected(error, as_json)
         what = f"{error.strerror}: {error.filename or 'a file of the store'}"
@@ -106,10 +126,30 @@ def settled(work: Callable[[], int], as_json: bool) -> int:
         return _unexpected(error, as_json)
 
 
+def give_up(stream: Any) -> None:
+    """Print into nothing from here on: the interpreter's own flush at exit would fail again."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _folder_is_there() -> bool:
+    try:
+        os.getcwd()
+    except OSError:
+        return False
+    return True
+
+
+def _last_json(data: Any) -> None:
+    """Print the document that tells of an error, unless it is the printing that fails."""
+    with suppress(OSError, Unprinted):
+        say_json(data)
+
+
 def interrupted(as_json: bool) -> int:
     """Say that the person stopped it; returns its exit code."""
     if as_json:
-        say_json({"error": {"code": "interrupted", "message": "interrupted", "hint": ""}})
+        _last_json({"error": {"code": "interrupted", "message": "interrupted", "hint": ""}})
     note("interrupted")
     return 130
 
@@ -129,6 +169,6 @@ def _unexpected(error: Exception, as_json: bool) -> int:
     path = write_crash_log("".join(traceback.format_exception(error)))
     message = f"unexpected {type(error).__name__}"
     if as_json:
-        say_json({"error": {"code": "unexpected", "message": message, "hint": f"report it with {path}"}})
+        _last_json({"error": {"code": "unexpected", "message": message, "hint": f"report it with {path}"}})
     note(f"mdmem: {message}; a log ready for a report is at {path}")
     return 1
