@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mdmem.repo.git import Git, GitFailed, safe_text, telling
+from mdmem.repo.not_network import Trouble, trouble
 from mdmem.repo.remotes import Upstream, upstream_of
 
 CHECKED = ("-c", "transfer.fsckObjects=true", "-c", "fetch.fsckObjects=true")
@@ -14,18 +15,21 @@ CHECKED = ("-c", "transfer.fsckObjects=true", "-c", "fetch.fsckObjects=true")
 
 @dataclass(frozen=True)
 class Fetched:
-    """`tip`: the branch at the remote (None: it has no such branch); `error`: why nothing was fetched."""
+    """`tip`: the branch at the remote (None: it has no such branch); `error`: why nothing was fetched; `trouble`: its name
+    where it is not the network."""
 
     tip: str | None = None
     error: str = ""
+    trouble: Trouble | None = None
 
 
 @dataclass(frozen=True)
 class Pushed:
-    """`outcome`: ok, rejected (the remote refused: moved, protected, a hook), or offline."""
+    """`outcome`: ok, rejected (the remote refused: moved, protected, a hook), offline, or trouble (neither; with a `hint`)."""
 
     outcome: str
     reason: str = ""
+    hint: str = ""
 
 
 def fetched_ref(upstream: Upstream) -> str:
@@ -44,20 +48,27 @@ def lease_prefix(remote: str) -> str:
 
 
 def fetch(git: Git, upstream: Upstream, timeout: float, sleep: Callable[[float], None] = time.sleep) -> Fetched:
-    """Fetch the branch and the leases. A pattern, so that an empty remote is no error. Never raises for the network."""
-    heads = f"+refs/heads/{upstream.branch}*:{fetched_ref(upstream)}*"
+    """Fetch the branch and the leases, and no other branch: what is wrong with one beside it is not ours. A remote without
+    the branch is no error. Never raises for the network."""
+    heads = f"+refs/heads/{upstream.branch}:{fetched_ref(upstream)}"
     leases = f"+refs/mdmem/leases/*:{lease_prefix(upstream.remote)}*"
     args = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance", "--no-write-fetch-head")
-    pauses = [0.1, 0.3, 1.0]
+    pauses, wanted = [0.1, 0.3, 1.0], [heads, leases]
     while True:
         try:
-            git.run(*CHECKED, *args, "--prune", "--", upstream.remote, heads, leases, network=True, timeout=timeout)
+            git.run(*CHECKED, *args, "--prune", "--", upstream.remote, *wanted, network=True, timeout=timeout)
             break
         except GitFailed as error:
+            if heads in wanted and "couldn't find remote ref" in error.err:
+                wanted.remove(heads)
             # 1: the remote was reached and a ref could not be moved, as when the fetch of a killed sync still runs.
-            if error.status != 1 or not pauses:
-                return Fetched(error=error.why or str(error))
-            sleep(pauses.pop(0))
+            elif error.status != 1 or not pauses:
+                return Fetched(error=error.why or str(error), trouble=trouble(error.err, upstream.remote))
+            else:
+                sleep(pauses.pop(0))
+    if heads not in wanted:
+        git.run("update-ref", "-d", fetched_ref(upstream))
+        return Fetched()
     tip = git.rev(fetched_ref(upstream))
     if tip is not None and (lacking := _complete(git, upstream, tip, timeout)):
         return Fetched(error=lacking)
@@ -83,20 +94,36 @@ def _complete(git: Git, upstream: Upstream, tip: str, timeout: float) -> str:
     return ""
 
 
-def other_branches(git: Git, upstream: Upstream, timeout: float) -> list[str]:
-    """Return the branches that the remote has; [] also when it cannot be asked."""
+def heads_there(git: Git, upstream: Upstream, timeout: float) -> dict[str, str]:
+    """Return {branch: commit} as the remote has them; {} also when it cannot be asked."""
     done = git.run("ls-remote", "--heads", "--", upstream.remote, check=False, network=True, timeout=timeout)
     if done.code != 0:
-        return []
-    return [line.split("\t")[1].removeprefix("refs/heads/") for line in done.text().splitlines() if "\t" in line]
+        return {}
+    pairs = (line.split("\t") for line in done.text().splitlines() if "\t" in line)
+    return {ref.removeprefix("refs/heads/"): rev for rev, ref in pairs}
+
+
+def to_new_name(upstream: Upstream, there: dict[str, str], seen: str) -> str:
+    """Return what to type where the remote's branch, last at `seen`, goes by another name now."""
+    new = next((name for name, rev in there.items() if rev == seen), next(iter(there)) if len(there) == 1 else "BRANCH")
+    remote = upstream.remote
+    return f"git fetch {remote} && git branch -m {new} && git branch -u {remote}/{new}, then mdmem sync"
 
 
 def push(git: Git, upstream: Upstream, rev: str, timeout: float) -> Pushed:
     """Give a commit to the remote's branch, only as a step forward. Never raises for the network."""
     spec = f"{rev}:refs/heads/{upstream.branch}"
-    args = ("push", "--porcelain", "--no-verify", "--no-follow-tags", "--recurse-submodules=no", "--", upstream.remote, spec)
+    args = ("push", "--porcelain", "--no-verify", "--no-follow-tags", "--recurse-submodules=no", "--", upstream.remote)
     try:
-        done = git.run(*args, check=False, network=True, timeout=timeout)
+        done = git.run(*args, spec, check=False, network=True, timeout=timeout)
+        if done.code != 0 and "matches more than one" in done.err:
+            # A branch or tag there is called `refs/heads/…`, as after a slip of the keyboard. A pattern is taken to the letter.
+            out = f"refs/mdmem/out/{rev}/"
+            set_refs(git, {f"{out}{upstream.branch}": rev})
+            try:
+                done = git.run(*args, f"{out}*:refs/heads/*", check=False, network=True, timeout=timeout)
+            finally:
+                git.run("update-ref", "-d", f"{out}{upstream.branch}")
     except GitFailed as error:
         return Pushed("offline", str(error))
     if done.code == 0:
@@ -106,6 +133,8 @@ def push(git: Git, upstream: Upstream, rev: str, timeout: float) -> Pushed:
     if refused:
         summary = refused[0].split("\t")[-1]
         return Pushed("rejected", safe_text("; ".join([summary, *[line for line in told if line][:2]])))
+    if (known := trouble(done.err, upstream.remote)) is not None:
+        return Pushed("trouble", f"{known.name}: {telling(done.err)}", known.hint)
     return Pushed("offline", telling(done.err) or f"git push ended with {done.code}")
 
 

@@ -181,6 +181,8 @@ class _Run:
         tip: str | None = None
         for attempt in range(self.options.attempts):
             fetched = exchange.fetch(self.git, upstream, self.options.timeout, self.sleep)
+            if fetched.trouble is not None:
+                raise Refusal(fetched.trouble.name, why=fetched.error, hint=fetched.trouble.hint)
             if fetched.error:
                 self._offline(upstream, fetched.error)
                 return
@@ -232,6 +234,8 @@ class _Run:
         if answer.outcome == "offline":
             self.result.state = "offline" if self.result.state in ("clean", "committed") else self.result.state
             self.result.reason = answer.reason
+        elif answer.outcome == "trouble":
+            self._stopped(f"nothing was pushed: {answer.reason}", answer.hint)
         elif answer.outcome == "rejected":
             self._stopped(f"the remote refused the push: {answer.reason}", "ask who owns the remote, or push to another branch")
         elif answer.outcome == "held":
@@ -247,6 +251,10 @@ class _Run:
             return
         if tip is not None and head is not None and not self._within(tip, seen) and self._within(tip, head):
             return  # the user has merged the new history already
+        if tip is None and (there := exchange.heads_there(self.git, upstream, self.options.timeout)):
+            # Pushed anew under the old name it would be two stores.
+            why, hint = "it has " + ", ".join(sorted(there)[:5]), exchange.to_new_name(upstream, there, seen)
+            raise Refusal(f"the remote has no branch {upstream.branch} any more", why=why, hint=hint)
         self.result.heads = {"here": head or "", "last seen": seen, "remote": tip or ""}
         raise Refusal(
             "rewritten remote",
@@ -257,7 +265,7 @@ class _Run:
     def _first_push(self, upstream: Upstream, head: str | None) -> None:
         if self.mode != "dedicated" or (upstream.configured and head is not None) or self.options.join:
             return
-        others = exchange.other_branches(self.git, upstream, self.options.timeout)
+        others = sorted(exchange.heads_there(self.git, upstream, self.options.timeout))
         if others:
             hint = f"git branch -m {others[0]}, then mdmem sync; or mdmem sync --join for a branch of its own"
             if head is None:

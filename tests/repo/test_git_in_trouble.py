@@ -155,9 +155,9 @@ def test_a_remote_that_is_gone_is_offline_not_an_error(world: World) -> None:
     one, _ = world.pair()
     upstream = upstream_of(one.git, "main")
     assert upstream == Upstream("origin", "main", True)
-    assert exchange.other_branches(one.git, upstream, 5.0) == ["main"]
+    assert list(exchange.heads_there(one.git, upstream, 5.0)) == ["main"]
     world.remote.rename(world.folder / "away")
-    assert exchange.other_branches(one.git, upstream, 5.0) == []
+    assert exchange.heads_there(one.git, upstream, 5.0) == {}
     pushed = exchange.push(one.git, upstream, "HEAD", 5.0)
     assert pushed.outcome == "offline" and "remote.git" in pushed.reason
     assert "remote.git" in exchange.fetch(one.git, upstream, 5.0).error

@@ -1,0 +1,52 @@
+"""What stops an exchange with a remote and is not the network, named from git's own words. Nobody is told to wait for a remote
+that was reached."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """`name`: the state; `hint`: what to type."""
+
+    name: str
+    hint: str
+
+
+# A connection that breaks makes git complain of what came in part: then it is the network after all.
+_BROKEN_OFF = ("early eof", "unexpected disconnect", "rpc failed", "connection reset")
+_SHOW = "git config --show-origin --get-regexp "
+# The words of git (in locale C, lower case) -> the trouble. The first that fits counts.
+_SIGNS = (
+    (("dubious ownership",), "the folder of the remote belongs to another user", "{safe}"),
+    (("transport '", "not allowed"), "git's settings do not allow this kind of remote", _SHOW + "^protocol"),
+    (("hash algorithm",), "the remote uses another kind of object ids", "mdmem clone URL DIR, then mdmem import"),
+    (("mismatched algorithms",), "the remote uses another kind of object ids", "mdmem clone URL DIR, then mdmem import"),
+    (("no space left",), "full disk", "free space, then mdmem sync"),
+    (("read-only file system",), "read-only disk", "mdmem sync, when it can be written"),
+    (("fsck error",), "git refuses what the remote holds", "git fsck in the remote"),
+    (("repository corruption on the remote side",), "the remote is damaged", "git fsck in the remote"),
+    (("unresolved deltas",), "the remote sends damaged objects", "git fsck in the remote"),
+    (("not send all necessary objects",), "the remote sends damaged objects", "git fsck in the remote"),
+    (("invalid refspec",), "git's settings for the remote hinder it", _SHOW + "^remote"),
+    (("--mirror can't be combined",), "git's settings for the remote hinder it", "git config --unset remote.{remote}.mirror"),
+    (("matches more than one",), "git cannot tell which branch is meant", "git ls-remote {remote}"),
+)  # fmt: skip
+
+
+def trouble(err: str, remote: str) -> Trouble | None:
+    """Return what is in the way by git's messages `err`, None where it may be the network."""
+    text = err.lower()
+    if any(sign in text for sign in _BROKEN_OFF):
+        return None
+    for signs, name, hint in _SIGNS:
+        if all(sign in text for sign in signs):
+            return Trouble(name, hint.format(remote=remote, safe=_safe(err)))
+    return None
+
+
+def _safe(err: str) -> str:
+    """Return the command by which git says that its owner may be another, as git wrote it."""
+    found = (line.strip() for line in err.splitlines() if "safe.directory" in line)
+    return next(found, "git config --global --add safe.directory DIR")
