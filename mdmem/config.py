@@ -203,6 +203,9 @@ def read_toml(path: Path, limit: int = 1 << 20) -> dict[str, Any]:
         raise MdmemError(f"cannot read {path}", why=str(error), hint=f"mend {path} in an editor", code="bad_config") from error
 
 
+_KIND = {int: "a whole number", float: "a number", bool: "true or false", list: "a list"}
+
+
 def coerce(name: str, value: Any) -> Any:
     """Return `value` in the type of the setting `name`; raises UsageError when it does not fit."""
     default = DEFAULTS[name]
@@ -226,7 +229,7 @@ def coerce(name: str, value: Any) -> Any:
         if allowed is None or re.fullmatch(allowed, str(value).strip().lower()):
             return str(value)
         raise UsageError(f"{name} cannot be {value!r}", why=f"it must be like {allowed.replace('|', ' or ')}")
-    raise UsageError(f"{name} cannot be {value!r}", why=f"it is a {type(default).__name__}, such as {default!r}")
+    raise UsageError(f"{name} cannot be {value!r}", why=f"it is {_KIND.get(type(default), 'text')}, such as {default!r}")
 
 
 @dataclass
@@ -273,8 +276,10 @@ def load_config(root: Path | None = None, options: Mapping[str, Any] | None = No
             continue
         if name in SHARED:
             config._put(name, value, "repository")
-        else:
+        elif name in DEFAULTS or name.split(".")[0] in USER_TABLES:
             config.notices.append(f".mdmem.toml names {name!r}, which only the user's own configuration may set; ignored")
+        else:
+            config.notices.append(f".mdmem.toml names {name!r}, which this mdmem does not know; ignored")
     for name, value in flatten({k: v for k, v in config.user.items() if k not in USER_TABLES}).items():
         if name in DEFAULTS:
             config._put(name, value, "user")

@@ -40,6 +40,7 @@ class Location:
     remote: str
     trusted: bool
     notices: list[str] = field(default_factory=list)
+    hindrance: Refused | None = None  # why it is only read, trusted or not: settings that this mdmem cannot make out
 
     @property
     def state_dir(self) -> Path:
@@ -209,6 +210,7 @@ def write_private(path: Path, data: bytes) -> None:
 
 # --- finding -------------------------------------------------------------------------------------
 
+FORMAT = 1  # of a store, as .mdmem.toml names it
 # Folders of the user's own are called by it.
 _ID = re.compile(r"[A-Za-z0-9_-][\w.-]{0,99}", re.A)
 
@@ -223,6 +225,16 @@ def _owned_by_other(path: Path) -> str:
     return ""
 
 
+def _newer(root: Path, written: Any) -> Refused | None:
+    """Return why a store of this format is only read, None for one that is known: an older mdmem would undo what a newer one
+    means by what it writes."""
+    if written == FORMAT and not isinstance(written, bool):
+        return None
+    why = f"{SETTINGS} says format = {written!r}, and this mdmem knows {FORMAT}"
+    what = f"the store at {root} is of another format, so it is only read"
+    return Refused(what, why, "install a newer mdmem", code="newer_format")
+
+
 def at(root: Path) -> Location:
     """Return the location for a folder that holds .mdmem.toml. Raises NotFound, Refused or MdmemError."""
     settings = root / SETTINGS
@@ -233,10 +245,15 @@ def at(root: Path) -> Location:
     if why:
         raise Refused(f"{settings} {why}", hint="use a store of your own: mdmem -C DIR …", code="foreign_store")
     notices: list[str] = []
+    hindrance: Refused | None = None
+    table: Any = {}
     try:
-        table: Any = read_toml(settings).get("store", {})
+        whole = read_toml(settings)
+        table, hindrance = whole.get("store", {}), _newer(root, whole.get("format", FORMAT))
     except MdmemError as error:
-        table, notices = {}, [str(error)]
+        notices = [str(error)]
+        hint = f"mend {settings} in an editor; {typed('git', '-C', root, 'diff', '--', SETTINGS)} shows what changed"
+        hindrance = Refused(f"the settings of the store at {root} cannot be read, so it is only read", error.why, hint)
     table = table if isinstance(table, dict) else {}
     place = find_git(root)
     if place is None:
@@ -248,7 +265,8 @@ def at(root: Path) -> Location:
         notices.append(f"the store's id in {settings} is no name and is not used: {store_id[:40]!r}")
         store_id = ""
     remote = remote_url(place.common_dir)
-    found = Location(root, place, prefix, mode, store_id, remote, is_trusted(store_id, remote, place.top), notices)
+    trusted = hindrance is None and is_trusted(store_id, remote, place.top)
+    found = Location(root, place, prefix, mode, store_id, remote, trusted, notices, hindrance)
     for folder in dict.fromkeys((place.git_dir / "mdmem", place.common_dir / "mdmem", found.state_dir, found.common_state_dir)):
         if os.path.islink(folder):
             why = "what is written there would land elsewhere"

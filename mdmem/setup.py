@@ -75,6 +75,7 @@ def init(directory: Path, remote: str = "", tell: Callable[[str], None] = lambda
 
         check_url(remote)
     not_bare(directory)
+    _not_home(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -106,10 +107,17 @@ def init(directory: Path, remote: str = "", tell: Callable[[str], None] = lambda
     return made
 
 
+def _not_home(directory: Path) -> None:
+    """Raise Refused for the home folder and what it lies in: every markdown file below would be a note, and be pushed."""
+    home = Path(os.path.realpath(os.path.expanduser("~")))
+    if directory == home or directory in home.parents:
+        what = "the home folder" if directory == home else "a folder that holds the home folder"
+        why = f"each markdown file below {directory} would be a note of the store"
+        raise Refused(f"{what} is no place for a store", why, hint="mdmem init ~/memory")
+
+
 def _mode(directory: Path, place: GitPlace | None) -> str:
-    if place is None:
-        return "dedicated"
-    if place.top != directory:
+    if place is not None and place.top != directory:
         return "embedded"
     # A repository of notes and their attachments (a vault, a documentation folder) is a store as a whole.
     for folder, folders, files in os.walk(directory):

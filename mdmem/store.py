@@ -174,7 +174,10 @@ class Store:
 
 
 def untrusted(location: Location) -> Refused:
-    """Return the error for writing to a store that this user's mdmem neither made nor cloned."""
+    """Return the error for writing to a store that is only read: this user's mdmem neither made nor cloned it, or cannot make
+    out its settings."""
+    if location.hindrance is not None:
+        return location.hindrance
     return Refused(
         f"the store at {location.root} is not trusted",
         why="mdmem on this machine neither made nor cloned it, so it is only read",

@@ -19,7 +19,8 @@ def command(ctx: click.Context, as_json: bool) -> None:
     data = overview(open_store(ctx))
 
     def human() -> None:
-        say(f"store      {place(data['store'])}  ({data['mode']}{'' if data['trusted'] else ', not trusted: read only'})")
+        only = "" if data["trusted"] else ", read only" if data["hindrance"] else ", not trusted: read only"
+        say(f"store      {place(data['store'])}  ({data['mode']}{only})")
         say(f"you        {data['identity']}")
         kinds = ", ".join(f"{count} {kind}" for kind, count in data["notes"].items()) or "none yet"
         say(f"notes      {kinds}")

@@ -22,6 +22,8 @@ def command(ctx: click.Context, as_json: bool) -> None:
     from mdmem.setup import ensure_identity, without_links
 
     store = open_store(ctx)
+    if store.location.hindrance is not None:
+        raise store.location.hindrance
     already = store.trusted
     without_links(store.location)
     store_id = ensure_identity(store.location)

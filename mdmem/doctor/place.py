@@ -20,7 +20,9 @@ SKEW = timedelta(minutes=10)
 def trusted(look: Look) -> Iterator[Finding]:
     """The store is trusted here, and knows its id."""
     store = look.store
-    if not store.trusted:
+    if (hindrance := store.location.hindrance) is not None:
+        yield Finding("settings", ERROR, str(hindrance), hindrance.hint)
+    elif not store.trusted:
         command = typed("mdmem", "-C", store.root, "trust")
         yield Finding("trust", WARNING, "the store is not trusted on this machine: it is only read", command)
     elif not store.location.store_id:

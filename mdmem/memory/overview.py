@@ -27,13 +27,16 @@ def overview(store: Store) -> dict[str, Any]:
         needs.append(f"{_counted(conflicted, 'note holds', 'notes hold')} two versions: mdmem conflicts")
     if files := _beside(store):
         needs.append(f"{_counted(files, 'file stands', 'files stand')} beside another version: mdmem conflicts")
-    if not store.trusted:
+    if (hindrance := store.location.hindrance) is not None:
+        needs.append(f"only read: {hindrance.why or hindrance.message}: {hindrance.hint}")
+    elif not store.trusted:
         needs.append("not trusted on this machine: " + typed("mdmem", "-C", store.root, "trust"))
     return {
         "store": str(store.root),
         "id": store.location.store_id,
         "mode": store.mode,
         "trusted": store.trusted,
+        "hindrance": "" if hindrance is None else str(hindrance),
         "identity": str(store.identity),
         "notes": dict(counts.most_common()),
         "index": store.index.status(hidden(store) if agent_scopes(store) is not None else None),

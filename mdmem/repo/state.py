@@ -69,7 +69,8 @@ def read_state(git: Git) -> GitState:
     if foreign is not None:
         return foreign
     config = read_small(git.path("config")) or b""
-    if _core(config, "bare") == b"true" and not git.path("config.worktree").exists():
+    # In a linked work tree git does not ask whether the repository that it belongs to is bare.
+    if _core(config, "bare") == b"true" and git.git_dir == git.common_dir and not git.path("config.worktree").exists():
         return GitState("bare repository", False, "use a clone with a work tree: mdmem clone URL DIR")
     for file, name, hint in _RUNNING:
         if git.path(file).exists():
