@@ -29,6 +29,17 @@ def is_own(path: str, roots: Sequence[str] = ("",)) -> bool:
     return any(not root or path.startswith(root.rstrip("/") + "/") for root in roots)
 
 
+def out_of_sight(path: str, roots: Sequence[str] = ("",)) -> bool:
+    """Return whether an own path is one that the index does not look at: below a root, in a folder or with a name that begins
+    with a dot, or among installed packages. An editor's trash and a program's old versions lie there, `.mdmem.toml` aside."""
+    from mdmem.notes.scan import SKIPPED
+
+    if path in _SETTINGS:
+        return False
+    inner = (path[len(root) :] for root in (root.rstrip("/") + "/" if root else "" for root in roots) if path.startswith(root))
+    return all(any(part.startswith(".") or part in SKIPPED for part in rest.split("/")) for rest in inner)
+
+
 def unsafe(path: str) -> str:
     """Return why a path out of a git tree must not be written to disk, '' when it may."""
     if not path or path.startswith("/") or path.endswith("/") or "\0" in path:

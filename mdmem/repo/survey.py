@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mdmem.repo.git import Git
-from mdmem.repo.own import is_own
+from mdmem.repo.own import is_own, out_of_sight
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,8 @@ def survey(git: Git, roots: Sequence[str] = ("",), *, everything: bool = True, p
             kind = "new" if not known else "changed" if os.path.lexists(git.top / path) else "deleted"
         elif line.startswith("? "):
             path, kind = line[2:], "new"
+            if is_own(path, roots) and out_of_sight(path, roots):
+                continue  # what a person added to git is kept up; nothing hidden is added
         elif line.startswith("u "):
             found.unmerged.append(line.split(" ", 10)[10])
             continue

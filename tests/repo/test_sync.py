@@ -203,6 +203,24 @@ def test_files_that_are_no_notes(world: World) -> None:
     assert sorted(pictures) == [b"\0left", b"\0right"]
 
 
+def test_an_editors_trash_and_old_versions_are_not_sent_to_anybody(world: World) -> None:
+    """What the index does not look at, a person does not take for a note: a note thrown away in Obsidian, or taken out of all
+    history, went on to the remote from `.trash/` and `.stversions/`."""
+    one, two = world.pair()
+    unseen = (".trash/old.md", "memories/.stversions/a.md", "memories/.#a.md", "x/node_modules/p/README.md", ".obsidian/w.md")
+    for path in unseen:
+        one.write(path, "thrown away\n")
+    one.write("memories/new.md", note("mem-new"))
+    one.write(".github/README.md", "added by hand\n")
+    one.sh("add", "-f", ".github/README.md")
+    one.sh("commit", "-qm", "by hand")
+    one.write(".github/README.md", "changed\n")
+    assert one.sync().counts["committed"] == 2 and two.sync().pulled == 2
+    assert not [path for path in two.files() if path in unseen] and two.read(".github/README.md") == "changed\n"
+    assert all((one.top / path).read_text() == "thrown away\n" for path in unseen)
+    assert one.sync().state == "clean"
+
+
 def test_settings_merge_as_text(world: World) -> None:
     one, two = world.pair({".mdmem.toml": "a = 1\n\n\n\nb = 1\n", "a.md": note("mem-a")})
     one.save(".mdmem.toml", "a = 2\n\n\n\nb = 1\n")
