@@ -33,6 +33,9 @@ class Found:
 WARNINGS = values.WARNINGS | {"dangling", "self", "ambiguous"}
 
 
+_APART = "; delete one, or in the copy that says something else the line of its id, then: mdmem fmt --ids"
+
+
 def check(store: Store, paths: Iterable[str] | None = None) -> tuple[int, list[Found]]:
     """Return (notes looked at, findings sorted by path and line). `paths` (relative to the store) narrows it."""
     from mdmem.notes.names import fold, unsafe_name
@@ -62,7 +65,7 @@ def check(store: Store, paths: Iterable[str] | None = None) -> tuple[int, list[F
         if note.id:
             first = seen_ids.setdefault(note.id, path)
             if first != path and (mine or first in (wanted or ())):
-                found.append(Found(path, 1, "duplicate_id", f"has the same id as {first}: {note.id}"))
+                found.append(Found(path, 1, "duplicate_id", f"has the same id as {first}: {note.id}{_APART}"))
         twin = seen_names.setdefault(fold(path), path)
         if twin != path and mine:
             found.append(Found(path, 1, "name_twin", f"differs from {twin} only in case or Unicode form"))
