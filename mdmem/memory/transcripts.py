@@ -6,14 +6,16 @@ Whole requests, attachments and our own injected context are never read as conve
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from mdmem.clock import read_stamp
 from mdmem.errors import MdmemError, NotFound
@@ -72,7 +74,7 @@ def read_transcript(path: Path) -> SessionRecord | None:
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
     number = 0
-    with open(path, "rb") as stream:
+    with _opened(path) as stream:
         while line := stream.readline(LONGEST_LINE):
             number += 1
             if not line.endswith(b"\n"):
@@ -84,6 +86,19 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
                     line = stream.readline(LONGEST_LINE)
                 continue
             yield from _parsed(line, number)
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """Open a transcript. Raises OSError, also for a name that is none and for a pipe or a device: reading one might never end,
+    and the worker would close no session any more."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
+    except ValueError as error:
+        raise OSError(errno.EINVAL, str(error)) from error
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "not a regular file", str(path))
 
 
 def _parsed(line: bytes, number: int) -> Iterator[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from mdmem.memory.session_record import body, from_spool, keep, note_id
+from mdmem.memory.sessions import close_sessions
 from mdmem.memory.transcripts import import_transcripts, read_transcript
 from mdmem.store import Store
 from tests.hooks.host import git, make_store
@@ -224,3 +226,28 @@ def test_spool_and_transcript_meet_in_one_note(talk: Talk, tmp_path: Path, store
     assert (done.created, done.updated) == (0, 1)
     assert len(list((store.root / "sessions").rglob("*.md"))) == 1
     assert note_id(record).startswith("ses-202603")
+
+
+@pytest.mark.parametrize("name", ["pipe", "/dev/zero", "folder", "gone", "a\0b", "lone\ud800"])
+def test_what_is_no_transcript_is_refused_and_never_waited_for(name: str, tmp_path: Path) -> None:
+    """The worker read a device for ever, and kept its lock; a name that is none ended the closing of every session."""
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError):
+        read_transcript(tmp_path / name)
+
+
+def test_a_session_whose_transcript_is_none_is_kept_and_so_are_the_others(tmp_path: Path) -> None:
+    store = Store.open(make_store(tmp_path / "store"), need="write")
+    os.mkfifo(tmp_path / "pipe")
+    for number, name in enumerate((str(tmp_path / "pipe"), "/dev/zero", "a\0b", "lone\ud800", "")):
+        records = [
+            {"t": 1.0, "k": "start", "source": "startup", "cwd": str(tmp_path), "scope": "shared", "transcript": name},
+            {"t": 2.0, "k": "prompt", "text": f"we decided on harbor number {number}"},
+            {"t": 3.0, "k": "end", "reason": "exit"},
+        ]
+        spool = store.common_state_dir / "spool" / f"s{number}.jsonl"
+        spool.parent.mkdir(parents=True, exist_ok=True)
+        spool.write_text("".join(json.dumps(record) + "\n" for record in records))
+    written = close_sessions(store, [f"s{number}" for number in range(5)])
+    assert len(written) == 5
