@@ -84,8 +84,11 @@ def init(directory: Path, remote: str = "", tell: Callable[[str], None] = lambda
     if (directory / SETTINGS).exists() and place is not None:
         made = _again(directory)
     else:
-        mode = _mode(directory, place)
+        mode, foreign = _mode(directory, place)
         made = Made(directory, mode, new_store_id())
+        if foreign:
+            why = f"{foreign} is neither a note nor an attachment, so only mdmem's own folders are the store"
+            made.notices.append(f'{why}; for every markdown file: mode = "dedicated" in {SETTINGS}, then mdmem init again')
         if place is None:
             from mdmem.repo.init import init_repo
 
@@ -116,20 +119,26 @@ def _not_home(directory: Path) -> None:
         raise Refused(f"{what} is no place for a store", why, hint="mdmem init ~/memory")
 
 
-def _mode(directory: Path, place: GitPlace | None) -> str:
+def _mode(directory: Path, place: GitPlace | None) -> tuple[str, str]:
+    """Return the mode that fits a folder, and the path of the file that it is embedded for, '' for none."""
     if place is not None and place.top != directory:
-        return "embedded"
+        return "embedded", ""
     # A repository of notes and their attachments (a vault, a documentation folder) is a store as a whole.
     for folder, folders, files in os.walk(directory):
         folders[:] = [name for name in folders if not name.startswith(".")]
         here = Path(folder) == directory
         for name in files:
             if not (_NOTE_OR_ATTACHMENT.search(name) or name.startswith(".") or (here and name == "LICENSE")):
-                return "embedded"
-    return "dedicated"
+                return "embedded", os.path.relpath(os.path.join(folder, name), directory)
+    return "dedicated", ""
 
 
-_NOTE_OR_ATTACHMENT = re.compile(r"\.(md|markdown|txt|canvas|base|pdf|png|jpe?g|gif|svg|webp)$", re.IGNORECASE)
+# What lies in vaults of Obsidian, Logseq, Joplin and the like beside their notes.
+_NOTE_OR_ATTACHMENT = re.compile(
+    r"\.(md|markdown|txt|org|rtf|canvas|base|excalidraw|drawio|edn|css|bib|epub|pdf|docx?|xlsx?|pptx?|od[tsp]|[ct]sv|zip"
+    r"|png|jpe?g|gif|svg|webp|avif|heic|bmp|tiff?|mp3|m4a|wav|ogg|flac|mp4|mov|mkv|webm)$",
+    re.IGNORECASE,
+)
 
 
 def _again(directory: Path) -> Made:
@@ -174,7 +183,7 @@ def _write_files(made: Made) -> None:
 
 def _commit(made: Made) -> None:
     if made.mode == "embedded":
-        made.notices.append(f"commit {' and '.join(made.created)} yourself: this is a code repository")
+        made.notices.append(f"commit {' and '.join(made.created)} yourself: mdmem does not, among other files")
         return
     from mdmem.repo.commit import commit_paths
     from mdmem.repo.git import Git

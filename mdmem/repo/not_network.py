@@ -23,6 +23,10 @@ _SIGNS = (
     (("transport '", "not allowed"), "git's settings do not allow this kind of remote", _SHOW + "^protocol"),
     (("hash algorithm",), "the remote uses another kind of object ids", "mdmem clone URL DIR, then mdmem import"),
     (("mismatched algorithms",), "the remote uses another kind of object ids", "mdmem clone URL DIR, then mdmem import"),
+    (("repository", "not found"), "the remote says that it has no such repository", "{url}, or git ls-remote {remote}"),
+    (("'remote-", "is not a git command"), "git does not know this kind of URL", "{url}"),
+    (("unable to find remote helper",), "git does not know this kind of URL", "{url}"),
+    (("bad/illegal format",), "git cannot make out the URL of the remote", "{url}"),
     (("no space left",), "full disk", "free space, then mdmem sync"),
     (("read-only file system",), "read-only disk", "mdmem sync, when it can be written"),
     (("fsck error",), "git refuses what the remote holds", "git fsck in the remote"),
@@ -42,7 +46,7 @@ def trouble(err: str, remote: str) -> Trouble | None:
         return None
     for signs, name, hint in _SIGNS:
         if all(sign in text for sign in signs):
-            return Trouble(name, hint.format(remote=remote, safe=_safe(err)))
+            return Trouble(name, hint.format(remote=remote, safe=_safe(err), url=f"mdmem remote set {remote} URL"))
     return None
 
 

@@ -123,6 +123,31 @@ def test_a_folder_of_code_without_git_is_not_taken_for_a_folder_of_notes(tmp_pat
     assert code == 0 and json.loads(text[text.index("{") :])["mode"] == "embedded"
 
 
+def test_a_vault_with_its_attachments_is_a_store_as_a_whole_and_what_makes_it_none_is_named(
+    tmp_path: Path, capsys: Capsys
+) -> None:
+    """A folder of Logseq with its `config.edn`, or one recording among the notes, was taken for a code repository: none of its
+    notes was seen, and nothing said why."""
+    vault = tmp_path / "vault"
+    (vault / "logseq").mkdir(parents=True)
+    for name in ("page.md", "logseq/config.edn", "logseq/custom.css", "talk.m4a", "IMG_1.HEIC", "list.csv"):
+        (vault / name).write_text("a harbor\n")
+    plain_git(vault, "init", "-q")
+    assert run(["init", str(vault)]) == 0 and "page.md" in told(capsys, vault, "recall", "harbor", "--keyword")[1]
+    code = tmp_path / "code"
+    (code / "src").mkdir(parents=True)
+    (code / "page.md").write_text("a harbor\n")
+    (code / "src" / "main.c").write_text("int main;\n")
+    plain_git(code, "init", "-q")
+    capsys.readouterr()
+    assert run(["init", str(code)]) == 0
+    text = "".join(capsys.readouterr())
+    assert "src/main.c is neither a note nor an attachment" in text and 'mode = "dedicated"' in text
+    settings = code / ".mdmem.toml"
+    settings.write_text(settings.read_text().replace('"embedded"', '"dedicated"'))
+    assert run(["init", str(code)]) == 0 and "page.md" in told(capsys, code, "recall", "harbor", "--keyword")[1]
+
+
 def test_a_bare_repository_with_work_trees_beside_it_is_a_store(store: Path, tmp_path: Path, capsys: Capsys) -> None:
     """`git clone --bare` and `git worktree add`, a layout that many keep their repositories in: it was refused as bare."""
     plain_git(tmp_path, "clone", "-q", "--bare", str(store), "hub.git")

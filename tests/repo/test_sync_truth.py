@@ -117,6 +117,25 @@ def test_a_setting_of_git_that_hinders_the_exchange_is_named(setting: str, value
     assert one.sync().pushed == 1
 
 
+@pytest.mark.parametrize(
+    ("url", "name"), [("htps://example.org/x.git", "kind of URL"), ("https:///no host/x", "the URL of the remote")]
+)
+def test_a_url_with_a_slip_in_it_is_named(url: str, name: str, world: World) -> None:
+    one, _ = world.pair()
+    one.sh("remote", "set-url", "origin", url)
+    result = one.sync()
+    assert result.state == "refused" and name in result.reason and "mdmem remote set origin URL" in result.hint, result
+
+
+def test_a_repository_that_the_server_does_not_know_is_no_lack_of_a_network() -> None:
+    for told in (
+        "remote: Repository not found.\nfatal: repository 'https://example.org/x/' not found",
+        "ERROR: Repository not found.\nfatal: Could not read from remote repository.",
+    ):
+        known = trouble(told, "origin")
+        assert known is not None and "no such repository" in known.name and "git ls-remote origin" in known.hint
+
+
 def test_a_connection_that_breaks_is_the_network(world: World) -> None:
     """git then also complains of what came in part."""
     told = (
