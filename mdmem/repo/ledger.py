@@ -15,6 +15,7 @@ from mdmem.repo.tree import Contents, Delta, Item
 
 # The valve: a sync may take away this share of the notes, or this many, without being told to.
 VALVE_SHARE, VALVE_COUNT = 5, 10
+VALVE_ALL = 3
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,9 @@ def unaccounted(contents: Contents, base: str, sides: tuple[str, str], merged: s
 
 
 def too_many(lost: int, total: int) -> bool:
-    """Return whether the valve closes: more than a fifth of the notes, and at least ten."""
-    return lost >= VALVE_COUNT and lost * VALVE_SHARE > total
+    """Return whether the valve closes: more than a fifth of the notes, and at least ten; or all of them, and at least three,
+    as when a folder that another program keeps in step is gone for a moment."""
+    return (lost >= VALVE_COUNT and lost * VALVE_SHARE > total) or (lost >= VALVE_ALL and lost >= total)
 
 
 def note_count(git: Git, rev: str) -> int:

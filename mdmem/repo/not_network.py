@@ -21,6 +21,7 @@ _SHOW = "git config --show-origin --get-regexp "
 _SIGNS = (
     (("dubious ownership",), "the folder of the remote belongs to another user", "{safe}"),
     (("transport '", "not allowed"), "git's settings do not allow this kind of remote", _SHOW + "^protocol"),
+    (("bad object refs/",), "a branch of this clone is damaged", "git fsck"),
     (("hash algorithm",), "the remote uses another kind of object ids", "mdmem clone URL DIR, then mdmem import"),
     (("mismatched algorithms",), "the remote uses another kind of object ids", "mdmem clone URL DIR, then mdmem import"),
     (("repository", "not found"), "the remote says that it has no such repository", "{url}, or git ls-remote {remote}"),

@@ -314,6 +314,24 @@ def test_the_valve_stops_a_mass_deletion_here_and_there(world: World) -> None:
     assert len(list(two.top.glob("n*.md"))) == 28
 
 
+def test_a_small_store_whose_folder_is_gone_for_a_moment_is_not_emptied_everywhere(world: World) -> None:
+    """Below ten notes the valve stood open: another program took the folder away, and all notes were deleted everywhere."""
+    one, two = world.pair({f"memories/n{i}.md": note(f"mem-{i}") for i in range(3)})
+    (one.top / "memories").rename(one.top.parent / "elsewhere")
+    result = one.sync()
+    assert result.state == "refused" and "3 of 3 notes" in result.reason
+    one.write("memories/new.md", note("mem-new"))  # as an agent does that goes on meanwhile
+    assert one.sync().state == "refused" and two.sync().state == "clean"
+    for path in (one.top.parent / "elsewhere").iterdir():
+        path.rename(one.top / "memories" / path.name)
+    assert one.sync().pushed == 1
+    meet(one, two)
+    assert len(list(two.top.glob("memories/*.md"))) == 4
+    for path in one.top.glob("memories/*.md"):
+        path.unlink()
+    assert one.sync(allow_deletions=True).pushed == 1
+
+
 def test_the_valve_counts_by_id_and_not_by_path(world: World) -> None:
     one, two = world.pair({f"n{i}.md": note(f"mem-{i}", f"text {i}\n") for i in range(30)})
     plain = {f"p{i}.md": f"text without an id {i}\n" * 4 for i in range(12)}

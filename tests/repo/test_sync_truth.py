@@ -136,6 +136,14 @@ def test_a_repository_that_the_server_does_not_know_is_no_lack_of_a_network() ->
         assert known is not None and "no such repository" in known.name and "git ls-remote origin" in known.hint
 
 
+def test_a_damaged_branch_of_this_clone_is_not_laid_on_the_remote(world: World) -> None:
+    """As after a loss of power: git then says that the remote did not send all objects."""
+    one, _ = world.pair()
+    (one.top / ".git" / "refs" / "heads" / "main").write_bytes(b"")
+    result = one.sync()
+    assert result.state == "refused" and "the remote" not in result.reason.split(":")[0] and "fsck" in result.hint, result
+
+
 def test_a_connection_that_breaks_is_the_network(world: World) -> None:
     """git then also complains of what came in part."""
     told = (
