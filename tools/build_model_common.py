@@ -3,12 +3,13 @@
     python tools/build_model_common.py mdmem/models/e5-small-q4-enzh
 
 common.npy, float32 [4, dims]: the means of the questions and then of the passages in mdmem/memory/background.txt, of each
-first those in other scripts, then those in a CJK script. synonyms-CRC.npy: see mdmem/recall/wordvectors.py. Needed again when
-the model or one of the two lists changes.
+first those in other scripts, then those in a CJK script. synonyms-CRC.npy: see mdmem/recall/wordvectors.py. Beside the list
+itself, synonyms.json: see mdmem/recall/expand.py. Needed again when the model or one of the two lists changes.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -18,6 +19,7 @@ import numpy as np
 from mdmem.index.embed_onnx import OnnxEmbedder
 from mdmem.index.language import wide
 from mdmem.memory.near import BACKGROUND
+from mdmem.recall import expand
 from mdmem.recall.common import FILE, means_of
 from mdmem.recall.wordvectors import UNIT, file_name, members, shipped_list
 
@@ -42,14 +44,21 @@ def words(embedder: OnnxEmbedder, names: list[str]) -> np.ndarray:
 
 
 def main(folder: Path) -> None:
-    """Write both files."""
+    """Write the three files."""
     with tempfile.TemporaryDirectory() as state:
         embedder = OnnxEmbedder(folder, Path(state))
         np.save(folder / FILE, means(embedder))
         data = shipped_list()
         for old in folder.glob("synonyms-*.npy"):
             old.unlink()
-        np.save(folder / file_name(data), words(embedder, members(data)))
+        names = members(data)
+        np.save(folder / file_name(data), words(embedder, names))
+        Path(expand.__file__).with_name(expand.TABLE).write_text(table(data, names), "utf-8")
+
+
+def table(data: bytes, names: list[str]) -> str:
+    """Return the text of synonyms.json."""
+    return json.dumps(expand.table_of(data, names), ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
 """Words that mean the same: a list that ships with mdmem, and the user's own beside the configuration.
 
-Of the list only the lines that a question may touch are taken apart: a table of how each member begins is made once, and a
-question looks up the beginnings of its own words in it."""
+A line is a group of words for one thing, or a kind and what is of it (`editor, ide > vim, emacs`). Of the list only the lines
+that a question names are taken apart: it looks up the beginnings of its own words in a table of how each member begins. That of
+the list that ships lies beside it (synonyms.json, written by tools/build_model_common.py): a first search would wait for it."""
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -15,6 +18,7 @@ from mdmem.config import config_home
 from mdmem.index.analyzer import fold, grams, tokens
 
 NAME = "synonyms.txt"
+TABLE = "synonyms.json"
 WEIGHT = 0.3  # of a synonym beside the word that was asked for
 MOST = 8  # synonyms of one question
 _BYTES = 1 << 18
@@ -22,10 +26,13 @@ _KEY = 3  # letters of a word, two characters of a CJK run, that it is looked up
 
 
 class Member(NamedTuple):
-    """A word of a group, or several words for one thing: as it is written, and as the terms of the analyzer."""
+    """A word of a group, or several words for one thing: as it is written, and as the terms of the analyzer. `below`: it is one
+    of a kind (`editor, ide > vim, emacs`), not another word for it. `row`: of its vector, -1 without one."""
 
     text: str
     terms: tuple[str, ...]
+    below: bool = False
+    row: int = -1
 
 
 Group = tuple[Member, ...]
@@ -33,21 +40,30 @@ Group = tuple[Member, ...]
 
 @dataclass(frozen=True)
 class _List:
-    """A file of groups, not yet taken apart: {beginning of a member: numbers of the lines that have one}."""
+    """A file of groups, not yet taken apart: {beginning of a member: (number of its line, a tab, the member) in lines}, and for
+    each line the numbers of its members' vectors."""
 
-    lines: tuple[str, ...] = ()
-    begins: dict[str, list[int]] = field(default_factory=dict)
+    lines: Sequence[str] = ()
+    begins: dict[str, str] = field(default_factory=dict)
     only: bool = False  # it drops the shipped list
+    rows: Sequence[str] = ()
+    size: int = 0  # how many vectors there are
 
 
 def alike(text: str) -> list[Group]:
     """Return for each thing that `text` names the other words for it, none of which stands in the text; what is named by more
-    words first, since it is meant more surely."""
+    words first, since it is meant more surely. Who names a kind finds what is of it; who names one of the kind finds the words
+    for the kind, not what else is of it. What only adds to the words of the text (`log storage` to `log`) is no other word."""
     line = tokens(text)
     found = []
     for group in groups(text):
         named = [member for member in group if _stands(member.terms, line)]
-        others = tuple(member for member in group if member not in named)
+        one = all(member.below for member in named)
+        others = tuple(
+            member
+            for member in group
+            if not (one and member.below) and not any(_stands(asked.terms, member.terms) for asked in named)
+        )
         if named and others:
             found.append((max(len(member.terms) for member in named), others))
     return [others for _, others in sorted(found, key=lambda pair: -pair[0])]
@@ -84,24 +100,29 @@ def _stands(member: tuple[str, ...], line: Sequence[str]) -> bool:
 
 
 def groups(text: str) -> tuple[Group, ...]:
-    """Return the groups in force that `text` may touch: the user's own first, then those that ship with mdmem unless the
-    user drops them. Some may have no member in it."""
+    """Return the groups in force of which `text` has a member: the user's own first, then those that ship with mdmem unless the
+    user drops them."""
     path = config_home() / NAME
     try:
         found = path.stat()
         own = _read(str(path), (found.st_size, found.st_mtime_ns))
     except OSError:
         own = _List()
-    lists = [own] if own.only else [own, _read(str(Path(__file__).with_name(NAME)), (0, 0))]
-    keys = _keys(text)
-    lines = [held.lines[number] for held in lists for number in sorted({n for key in keys for n in held.begins.get(key, ())})]
-    return tuple(group for line in lines if (group := _group(line)))
+    lists = [own] if own.only else [own, _shipped()]
+    words = tokens(text)
+    keys = sorted(_keys(text, words))
+    found_groups = []
+    for held in lists:
+        near = [one.split("\t") for key in keys for one in held.begins.get(key, "").split("\n") if one]
+        named = {int(number) for number, member in near if (terms := _terms(member)) and _stands(terms, words)}
+        found_groups += [_group(held.lines[n], held.rows[n] if held.rows else "") for n in sorted(named)]
+    return tuple(group for group in found_groups if group)
 
 
-def _keys(text: str) -> set[str]:
+def _keys(text: str, terms: Sequence[str]) -> set[str]:
     """Return the beginnings that a member which stands in `text` may have: of its words as they are written and as the
-    analyzer makes them (`bought` is a form of buy), and of each place in a CJK run."""
-    words = {*fold(text).split(), *tokens(text)}
+    analyzer makes them, its `terms` (`bought` is a form of buy), and of each place in a CJK run."""
+    words = {*fold(text).split(), *terms}
     return {word[:size] for word in words for size in (1, 2, _KEY)} | {word[1:] for word in words if len(word) == 2}
 
 
@@ -113,33 +134,76 @@ def _read(path: str, stamp: tuple[int, int]) -> _List:
             lines = tuple(stream.read(_BYTES).decode("utf-8-sig", "replace").splitlines())
     except OSError:
         return _List()
-    begins: dict[str, list[int]] = {}
+    return _List(lines, begins_of(lines), "!only" in (line.strip() for line in lines))
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> _List:
+    """Return the list that ships; its table is made anew where the one beside it is of another list."""
+    path = Path(__file__).with_name(NAME)
+    try:
+        data = path.read_bytes()
+        table = json.loads(path.with_name(TABLE).read_bytes())
+        if table["list"] == zlib.crc32(data):
+            return _List(data.decode().splitlines(), table["begins"], rows=table["rows"], size=table["size"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return _read(str(path), (0, 0))
+
+
+def shipped_size() -> int:
+    """Return how many members the shipped list has vectors for; 0 without a table."""
+    return _shipped().size
+
+
+def table_of(data: bytes, names: Sequence[str]) -> dict[str, object]:
+    """Return what synonyms.json holds for a list; `names`: its members in the order of their vectors."""
+    lines = data.decode().splitlines()
+    places = {name: number for number, name in enumerate(names)}
+    rows = [" ".join(str(places[name]) for name in _members(line)) if _worded(line) else "" for line in lines]
+    return {"list": zlib.crc32(data), "size": len(names), "begins": begins_of(lines), "rows": rows}
+
+
+def begins_of(lines: Sequence[str]) -> dict[str, str]:
+    """Return the table of how the members of a list begin."""
+    begins: dict[str, list[str]] = {}
     for number, line in enumerate(lines):
-        if not line or line[0] in "#!":
-            continue
-        for member in _members(line):
-            begins.setdefault(_beginning(member), []).append(number)
-    return _List(lines, begins, "!only" in (line.strip() for line in lines))
+        for member in _members(line) if _worded(line) else ():
+            begins.setdefault(_beginning(member), []).append(f"{number}\t{member}")
+    return {key: "\n".join(found) for key, found in begins.items()}
+
+
+def _worded(line: str) -> bool:
+    return bool(line) and line[0] not in "#!"
 
 
 def _members(line: str) -> list[str]:
-    return line.replace("，", ",").split(",")
+    return [" ".join(member.split()) for member in line.replace("，", ",").replace(">", ",").split(",")]
 
 
 def _beginning(member: str) -> str:
-    member = member.strip()
+    if member.isascii():
+        return member[:_KEY].lower()
     if not "\u3400" <= member[:1] <= "\u9fff":
         member = fold(member)
     return member[:_KEY] if member[:1].isascii() else member[:2]
 
 
+@lru_cache(maxsize=8192)
+def _terms(member: str) -> tuple[str, ...]:
+    """Return a member's terms. What the analyzer gives for ideographs is made without its patterns, which take longer to make
+    than all else here."""
+    ideographs = member and all("\u4e00" <= char <= "\u9fff" for char in member)
+    return tuple(grams(member) if ideographs else tokens(member))
+
+
 @lru_cache(maxsize=4096)
-def _group(line: str) -> Group:
+def _group(line: str, rows: str = "") -> Group:
     kept: dict[tuple[str, ...], Member] = {}
-    for part in _members(line.strip()):
-        part = part.strip()
-        # What the analyzer gives for ideographs, without its patterns, which take longer to make than all else here.
-        ideographs = part and all("\u4e00" <= char <= "\u9fff" for char in part)
-        if terms := tuple(grams(part) if ideographs else tokens(part)):
-            kept.setdefault(terms, Member(part, terms))
+    members = _members(line)
+    kinds = len(_members(line.partition(">")[0])) if ">" in line else len(members)
+    numbers = [int(row) for row in rows.split()] if rows else [-1] * len(members)
+    for place, (member, row) in enumerate(zip(members, numbers, strict=True)):
+        if terms := _terms(member):
+            kept.setdefault(terms, Member(member, terms, place >= kinds, row))
     return tuple(kept.values()) if len(kept) > 1 else ()

@@ -30,7 +30,7 @@ def shipped_list() -> bytes:
 def members(data: bytes) -> list[str]:
     """Return the members of a list, each once, in order."""
     lines = (line for line in data.decode().splitlines() if line and line[0] not in "#!")
-    return list(dict.fromkeys(part.strip() for line in lines for part in line.split(",")))
+    return list(dict.fromkeys(part.strip() for line in lines for part in line.replace(">", ",").split(",")))
 
 
 def file_name(data: bytes) -> str:
@@ -44,29 +44,25 @@ def direction(store: Store, concepts: Sequence[Group]) -> Any:
     folder = getattr(getattr(embedder, "model", None), "folder", None)
     if embedder is None or not isinstance(folder, Path):
         return None
-    rows, places = _table(folder, embedder.dims)
+    rows = _rows(folder, embedder.dims)
     if rows is None:
         return None
     import numpy as np
 
     means = []
     for group in concepts:
-        known = [places[member.text] for member in group if member.text in places]
+        known = [member.row for member in group if member.row >= 0]
         if known:
             means.append(rows[known].astype(np.float64).mean(0))
     return ADDED / UNIT * np.mean(means, axis=0) if means else None
 
 
 @lru_cache(maxsize=4)
-def _table(folder: Path, dims: int) -> tuple[Any, dict[str, int]]:
+def _rows(folder: Path, dims: int) -> Any:
     import numpy as np
 
-    data = shipped_list()
-    names = members(data)
     try:
-        rows = np.load(folder / file_name(data), mmap_mode="r", allow_pickle=False)
+        rows = np.load(folder / file_name(shipped_list()), mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):
-        return None, {}
-    if rows.dtype != np.int8 or rows.shape != (len(names), dims):
-        return None, {}
-    return rows, {name: number for number, name in enumerate(names)}
+        return None
+    return rows if rows.dtype == np.int8 and rows.shape == (expand.shipped_size(), dims) else None
