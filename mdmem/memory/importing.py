@@ -67,6 +67,8 @@ def markdown_files(source: Path) -> Tree:
             if (here / name).is_symlink():
                 path = (here / name).relative_to(source).as_posix()
                 out.left_out.append({"path": path, "reason": "a symbolic link is not followed"})
+            elif not (here / name).is_file():  # a pipe: reading it would never end
+                out.left_out.append({"path": (here / name).relative_to(source).as_posix(), "reason": "not a regular file"})
             else:
                 out.files.append(here / name)
     return out

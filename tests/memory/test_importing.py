@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
+import pytest
+
+from mdmem.cli.main import run
 from mdmem.memory.importing import import_markdown
 from mdmem.store import Store
 
@@ -80,3 +85,21 @@ def test_p8_a_note_of_ours_that_comes_back_passes_the_gate_too(store: Store, tmp
         done = import_markdown(store, top)
         assert done.redacted == 1 and done.created == 1, (mark, done)
         assert not any(secret in store.folder.read_bytes(path).decode() for path in done.paths)
+
+
+def test_a_pipe_among_the_files_is_left_out_by_name_and_the_others_come_in(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Reading it never ended, and what had been imported before it stood in no commit."""
+    source = tmp_path / "notes"
+    source.mkdir()
+    for name in ("a.md", "z.md"):
+        (source / name).write_text(f"# The harbor of {name}\n\nIt opens at nine.\n")
+    os.mkfifo(source / "m.md")
+    top = tmp_path / "store"
+    assert run(["init", str(top)]) == 0
+    capsys.readouterr()
+    run(["-C", str(top), "import", str(source)])
+    told = "".join(capsys.readouterr())
+    assert "Imported 2" in told and "m.md: not a regular file" in told, told
+    assert subprocess.run(["git", "-C", str(top), "status", "--porcelain"], capture_output=True, check=True).stdout == b""
