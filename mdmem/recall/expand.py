@@ -96,7 +96,8 @@ def expanded(concepts: Sequence[Group], terms: Sequence[tuple[str, float]]) -> l
 
 def _stands(member: tuple[str, ...], line: Sequence[str]) -> bool:
     size = len(member)
-    return any(tuple(line[at : at + size]) == member for at in range(len(line) - size + 1))
+    # Most do not: their first term tells, before anything is copied.
+    return member[0] in line and any(tuple(line[at : at + size]) == member for at in range(len(line) - size + 1))
 
 
 def groups(text: str) -> tuple[Group, ...]:
