@@ -36,6 +36,7 @@ Results = dict[str, Any]
 BARE = "bare Python start, ms"
 # What is shown of a run of scale.py, and with how many digits; seconds and megabytes of the same names grow with the notes.
 ROWS: dict[str, int] = {
+    "passages": 0,
     "build words, s": 1,
     "build words, CPU s": 1,
     "build vectors, s": 0,
