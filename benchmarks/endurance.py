@@ -180,6 +180,12 @@ def prepare(folder: Path, notes: int) -> tuple[Path, Path]:
     return one, two
 
 
+def told_to(file: Path, words: Sequence[str], env: dict[str, str]) -> subprocess.Popen[bytes]:
+    """Start a process whose output goes to a file: a pipe that nobody reads before the end holds up who fills it."""
+    with open(file, "wb") as stream:
+        return subprocess.Popen(words, env=env, stdout=stream)
+
+
 def state_sizes(top: Path) -> dict[str, int]:
     """Return the bytes of local state below a clone: `index` (what is rebuilt) and `other`."""
     sizes = {"index": 0, "other": 0, "files": 0}
@@ -232,14 +238,17 @@ def measure(size: Size) -> dict[str, Any]:
             words = [sys.executable, __file__, "--agent", str(number), str(top)]
             words += [str(size.commits // size.agents), str(size.hooks // size.agents), str(size.minutes * 60)]
             mine = {**env, "MDMEM_AGENT": f"agent-{number}", "MDMEM_DEVICE": top.name}
-            workers.append(subprocess.Popen(words, env=mine, stdout=subprocess.PIPE, text=True))
+            workers.append(told_to(folder / f"agent-{number}.jsonl", words, mine))
         warm_seen = []
         while any(worker.poll() is None for worker in workers):
             if warm.poll() is None:
                 warm_seen.append(usage(warm.pid))
             time.sleep(1)
-        lines = [[json.loads(line) for line in worker.communicate()[0].splitlines()] for worker in workers]
         seconds = time.monotonic() - began
+        lines = [
+            [json.loads(line) for line in (folder / f"agent-{number}.jsonl").read_text().splitlines()]
+            for number in range(size.agents)
+        ]
         warm.terminate()
         warm.wait(30)
         return {

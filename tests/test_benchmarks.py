@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -25,7 +26,7 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Any:
         return importlib.import_module(name)
 
     yield one
-    for name in ("all", "scale", "shared", "run"):
+    for name in ("all", "scale", "shared", "run", "endurance"):
         sys.modules.pop(name, None)
 
 
@@ -83,3 +84,12 @@ def test_nothing_is_written_where_a_page_has_no_place_for_it(load: Any, tmp_path
     page.write_text("no marks")
     with pytest.raises(SystemExit):
         table.put(page, "BEGIN", "END", "x")
+
+
+def test_an_agent_of_the_endurance_run_that_says_much_ends(load: Any, tmp_path: Path) -> None:
+    """An hour of figures is more than a pipe holds, and its reader waits for the end."""
+    endurance = load("endurance")
+    words = [sys.executable, "-c", "print('x' * 300_000)"]
+    worker = endurance.told_to(tmp_path / "said", words, dict(os.environ))
+    assert worker.wait(30) == 0
+    assert (tmp_path / "said").stat().st_size == 300_001
