@@ -114,6 +114,7 @@ def set_fields(
         changes = _changes(store, note, dict(values or {}), dict(add or {}), dict(remove or {}), list(unset))
         if not changes:
             return Changed(note.id or "", note.path, False, True)
+        _sound(note, changes)
         if stamp_id and not note.get("id") and note.kind != "note":
             changes = {"id": new_id(store, note), **changes}
         changes["updated"] = stamp(store.clock.now())
@@ -125,6 +126,18 @@ def set_fields(
                 raise
             note = folder.read(note.path)
     raise AssertionError("unreachable")
+
+
+def _sound(note: Note, changes: Mapping[str, Any]) -> None:
+    """Raise UsageError when a change would bring a value that `mdmem check` complains of."""
+    from mdmem.notes.frontmatter import edit
+    from mdmem.notes.note import load
+    from mdmem.notes.schema import validate
+
+    known = {problem.message for problem in validate(note)}
+    wrong = [one.message for one in validate(load(note.path, edit(note.data, dict(changes)))) if one.message not in known]
+    if wrong:
+        raise UsageError(wrong[0], why="mdmem check would complain of it", hint="mdmem schema shows what each field takes")
 
 
 def _apply(store: Store, folder: Folder, note: Note, changes: dict[str, Any], verb: str) -> Changed:
