@@ -42,6 +42,11 @@ def seen_ref(upstream: Upstream) -> str:
     return f"refs/mdmem/seen/{upstream.remote}/{upstream.branch}"
 
 
+def sent_ref(upstream: Upstream) -> str:
+    """Return the ref that holds the last commit that was sent ahead of the branch (upload.py)."""
+    return f"refs/mdmem/sent/{upstream.remote}/{upstream.branch}"
+
+
 def lease_prefix(remote: str) -> str:
     """Return the prefix of the refs that hold the remote's leases as last fetched."""
     return f"refs/mdmem/remote/{remote}/leases/"
@@ -150,11 +155,13 @@ def way_out(upstream: Upstream, reason: str) -> str:
 
 @dataclass(frozen=True)
 class Known:
-    """What the refs say: the branch, the remote's branch as last accepted, git's own remote-tracking ref, any lease."""
+    """What the refs say: the branch, the remote's branch as last accepted, git's own remote-tracking ref, what was sent ahead
+    of the branch, any lease."""
 
     head: str | None
     seen: str | None
     tracking: str | None
+    sent: str | None = None
     leases: bool = False
 
 
@@ -165,12 +172,12 @@ def tracking_ref(upstream: Upstream) -> str:
 
 def known(git: Git, branch: str, upstream: Upstream) -> Known:
     """Return the refs that a sync compares, from one process."""
-    names = (f"refs/heads/{branch}", seen_ref(upstream), tracking_ref(upstream))
+    names = (f"refs/heads/{branch}", seen_ref(upstream), tracking_ref(upstream), sent_ref(upstream))
     prefix = lease_prefix(upstream.remote)
     listed = git.run("for-each-ref", "--format=%(refname)%00%(objectname)", *names, prefix, read=True)
     found = dict(line.split("\0", 1) for line in listed.out.decode("utf-8", "surrogateescape").splitlines() if "\0" in line)
-    head, seen, tracking = (found.get(name) for name in names)
-    return Known(head, seen, tracking, any(name.startswith(prefix) for name in found))
+    head, seen, tracking, sent = (found.get(name) for name in names)
+    return Known(head, seen, tracking, sent, any(name.startswith(prefix) for name in found))
 
 
 @dataclass(frozen=True)

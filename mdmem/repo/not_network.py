@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mdmem.errors import MdmemError
+
 
 @dataclass(frozen=True)
 class Trouble:
@@ -55,3 +57,19 @@ def _safe(err: str) -> str:
     """Return the command by which git says that its owner may be another, as git wrote it."""
     found = (line.strip() for line in err.splitlines() if "safe.directory" in line)
     return next(found, "git config --global --add safe.directory DIR")
+
+
+def named(error: MdmemError) -> str:
+    """Return the name of the state that a failed git call tells of."""
+    text = str(error).lower()
+    for sign, name in (
+        ("dubious ownership", "dubious ownership"),
+        ("git is not installed", "git is not installed"),
+        (".lock", "index locked"),
+        ("no space left", "full disk"),
+        ("read-only file system", "read-only disk"),
+        ("permission denied", "no permission"),
+    ):
+        if sign in text:
+            return name
+    return "unknown state"

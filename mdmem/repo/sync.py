@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mdmem.clock import Clock, SystemClock
-from mdmem.errors import MdmemError
 from mdmem.locks import FileLock
-from mdmem.repo import exchange
+from mdmem.repo import exchange, upload
 from mdmem.repo.commit import commit_lock
 from mdmem.repo.gate import GateFailed, Scan, unpushed_findings
 from mdmem.repo.git import Git, GitFailed
 from mdmem.repo.lease import observe, seen_file
 from mdmem.repo.ledger import lost_in, note_count, too_many
+from mdmem.repo.not_network import named
 from mdmem.repo.place import finish, in_the_way, journal_path, place
 from mdmem.repo.remotes import Upstream, set_upstream, upstream_of
 from mdmem.repo.state import LOCKED, GitState
@@ -94,6 +94,7 @@ class _Run:
     result: SyncResult = field(default_factory=SyncResult)
     local: Local = field(default_factory=Local)
     branch: str = ""
+    passed: list[str] = field(default_factory=list)  # commits that this sync has scanned, with all before them
 
     def all(self) -> SyncResult:
         """Run every step; a refusal and a stopped push become states."""
@@ -107,7 +108,7 @@ class _Run:
         except ObjectMissing as error:
             self._refused(Refusal(error.message, why=error.why, hint=error.hint))
         except GitFailed as error:
-            self._refused(Refusal(_named(error), why=error.why or error.message, hint=error.hint or "git status"))
+            self._refused(Refusal(named(error), why=error.why or error.message, hint=error.hint or "git status"))
         except OSError as error:
             self._refused(Refusal("the disk refused a write", why=error.strerror or str(error), hint="free space, then again"))
         return self.result
@@ -220,7 +221,7 @@ class _Run:
             self._settle(head, tip, target, pushed=False)
             self._count_waiting(tip, target)
             return exchange.Pushed("ok")
-        answer = exchange.Pushed("ok") if target == tip else denied or self._push(upstream, target, tip)
+        answer = exchange.Pushed("ok") if target == tip else denied or self._push(upstream, target, tip, refs)
         if answer.outcome == "rejected" and denied is None:
             return answer
         pushed = answer.outcome == "ok" and self._may_push(target, tip)
@@ -287,9 +288,7 @@ class _Run:
                 raise Refusal("shallow clone", why="its history does not reach the remote's", hint="git fetch --unshallow")
             why = "this store and the remote began apart; both are intact"
             raise Refusal("unrelated histories", why=why, hint="mdmem sync --join")
-        joined = join(
-            self.git, head, tip, contents, self.clock.now(), bases=bases, merge_code=self.mode == "dedicated"
-        )
+        joined = join(self.git, head, tip, contents, self.clock.now(), bases=bases, merge_code=self.mode == "dedicated")
         self.result.conflicts = joined.result.conflicts
         self.result.regenerate = joined.result.regenerate
         self.result.notices += [text for text in joined.result.notices if text not in self.result.notices]
@@ -311,16 +310,29 @@ class _Run:
     def _may_push(self, target: str, tip: str | None) -> bool:
         return target == tip or self.options.push
 
-    def _push(self, upstream: Upstream, target: str, tip: str | None) -> exchange.Pushed:
+    def _push(self, upstream: Upstream, target: str, tip: str | None, refs: exchange.Known) -> exchange.Pushed:
         if not self.options.push:
             return exchange.Pushed("ok")
-        if self.scan is not None:
-            known = [tip] if tip is not None else []
-            held = unpushed_findings(self.git, target, known, self.scan, self.roots, self.options.allow)
-            if held:
-                self.result.held += held
-                return exchange.Pushed("held")
-        return exchange.push(self.git, upstream, target, self.options.timeout)
+        timeout, sent = self.options.timeout, refs.sent
+        if refs.head is not None:
+            sent = upload.send_ahead(self.git, upstream, refs.head, tip, sent, self._clean, timeout)
+        if not self._clean(target, [] if tip is None else [tip], tell=True):
+            return exchange.Pushed("held")
+        answer = exchange.push(self.git, upstream, target, timeout)
+        if sent is not None and answer.outcome == "ok":
+            upload.take_away(self.git, upstream, sent, timeout)
+        return answer
+
+    def _clean(self, new: str, known: Sequence[str], *, tell: bool = False) -> bool:
+        """Tell whether no commit of `new` that is neither in `known` nor scanned before holds a secret."""
+        if self.scan is None or new in self.passed:
+            return True
+        held = unpushed_findings(self.git, new, [*known, *self.passed], self.scan, self.roots, self.options.allow)
+        if held and tell:
+            self.result.held += held
+        if not held:
+            self.passed.append(new)
+        return not held
 
     def _bring_along(self, head: str, target: str) -> bool:
         """Move work tree, index and branch; False when somebody committed meanwhile."""
@@ -378,19 +390,3 @@ class _Run:
 
     def _within(self, old: str, new: str) -> bool:
         return self.git.run("merge-base", "--is-ancestor", old, new, check=False, read=True).code == 0
-
-
-def _named(error: MdmemError) -> str:
-    """Return the name of the state that a failed git call tells of."""
-    text = str(error).lower()
-    for sign, name in (
-        ("dubious ownership", "dubious ownership"),
-        ("git is not installed", "git is not installed"),
-        (".lock", "index locked"),
-        ("no space left", "full disk"),
-        ("read-only file system", "read-only disk"),
-        ("permission denied", "no permission"),
-    ):
-        if sign in text:
-            return name
-    return "unknown state"
