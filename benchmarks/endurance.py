@@ -84,7 +84,8 @@ def agent(number: int, top: Path, commits: int, hooks: int, seconds: float) -> i
         text = str(answer["content"][0]["text"])
         if not answer["isError"]:
             # A sync that found the remote away or moved is a state and no fault.
-            return noted(f"{name} {text.partition(':')[0] if name == 'sync' else 'done'}", text)
+            state = text.partition(":")[0] if name == "sync" else "done"
+            return noted(f"{name} {text[:100] if state == 'refused' else state}", text)
         # Somebody else holds a lock for longer than is waited for: said to the caller, who may come again.
         noted(f"{name} busy" if "another mdmem process" in text else f"{name} error")
         print(json.dumps({"odd": name, "given": given, "error": text}), flush=True)
