@@ -128,4 +128,5 @@ def _own_words(note: Note) -> list[str]:
 
 HISTORY_RECIPE = """The file is gone from the store, its history is not. To take it out of the history of every clone:
   git filter-repo --invert-paths --path PATH        (from https://pypi.org/project/git-filter-repo)
-then push with --force from one machine and clone afresh on the others."""
+then push with --force from one machine and clone afresh on the others. What a sync that was cut off had sent is named by
+  git ls-remote REMOTE 'refs/mdmem/ahead/*'         (git push REMOTE --delete NAME takes it away)"""
