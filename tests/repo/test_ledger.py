@@ -53,5 +53,6 @@ def test_a_merge_that_drops_a_note_is_found(world: World) -> None:
             assert unaccounted(contents, base, sides, commit_all(one), {}) == {key}
 
 
-def test_the_valve_is_a_fifth_and_at_least_ten() -> None:
-    assert not too_many(9, 9) and too_many(10, 49) and not too_many(10, 50) and too_many(10, 10) and not too_many(0, 0)
+def test_the_valve_is_a_fifth_and_at_least_ten_or_all_and_at_least_three() -> None:
+    assert not too_many(9, 10) and too_many(10, 49) and not too_many(10, 50) and too_many(10, 10)
+    assert too_many(9, 9) and too_many(3, 3) and not too_many(2, 2) and not too_many(0, 0)
