@@ -166,10 +166,14 @@ def workers_of(folder: Path) -> list[int]:
         if entry.name.isdigit():
             try:
                 words = (entry / "cmdline").read_bytes().split(b"\0")
+                # Who started it goes on before the kernel has written down its words.
+                starting = words == [b""] and "python" in os.readlink(entry / "exe")
             except OSError:
                 continue
-            if any(word.endswith(b".py") and b"mdmem" in word for word in words) and any(
-                word.startswith(str(folder).encode()) for word in words
+            if (
+                starting
+                or any(word.endswith(b".py") and b"mdmem" in word for word in words)
+                and any(word.startswith(str(folder).encode()) for word in words)
             ):
                 found.append(int(entry.name))
     return found
