@@ -232,11 +232,12 @@ def _scale_table(found: dict[str, dict[int, Any]], sizes: list[int]) -> list[str
             row += [growth(sizes, values)] if len(sizes) > 1 else []
         if any(row[1:]):
             rows.append(row)
-    busy = [f"{engine} {size:,}" for engine, runs in found.items() for size in sizes if runs.get(size, {}).get("clock") == "cpu"]
+    columns = [(f"{engine} {size:,}", runs.get(size, {})) for engine, runs in found.items() for size in sizes]
+    busy = ", ".join(name for name, run in columns if run.get("clock") == "cpu")
     kinds = {run["vectors"] for runs in found.values() for run in runs.values()}
     lines = table(head, rows)
     if busy:
-        lines += [f"{', '.join(busy)}: processor times, children included, of a busy machine, without the warm process's own.", ""]
+        lines += [f"{busy}: processor times, children included, of a busy machine, without the warm process's own.", ""]
     if "random" in kinds:
         real = max((run["notes"] for runs in found.values() for run in runs.values() if run["vectors"] == "real"), default=0)
         where = f"Above {real:,} notes the" if real else "The"

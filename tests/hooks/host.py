@@ -170,11 +170,8 @@ def workers_of(folder: Path) -> list[int]:
                 starting = words == [b""] and "python" in os.readlink(entry / "exe")
             except OSError:
                 continue
-            if (
-                starting
-                or any(word.endswith(b".py") and b"mdmem" in word for word in words)
-                and any(word.startswith(str(folder).encode()) for word in words)
-            ):
+            ours = any(word.endswith(b".py") and b"mdmem" in word for word in words)
+            if starting or (ours and any(word.startswith(str(folder).encode()) for word in words)):
                 found.append(int(entry.name))
     return found
 
