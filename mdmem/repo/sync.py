@@ -221,7 +221,7 @@ class _Run:
             self._settle(head, tip, target, pushed=False)
             self._count_waiting(tip, target)
             return exchange.Pushed("ok")
-        answer = exchange.Pushed("ok") if target == tip else denied or self._push(upstream, target, tip, refs)
+        answer = exchange.Pushed("ok") if target == tip else denied or self._push(upstream, head, target, tip, refs.sent)
         if answer.outcome == "rejected" and denied is None:
             return answer
         pushed = answer.outcome == "ok" and self._may_push(target, tip)
@@ -310,12 +310,11 @@ class _Run:
     def _may_push(self, target: str, tip: str | None) -> bool:
         return target == tip or self.options.push
 
-    def _push(self, upstream: Upstream, target: str, tip: str | None, refs: exchange.Known) -> exchange.Pushed:
+    def _push(self, upstream: Upstream, head: str, target: str, tip: str | None, sent: str | None) -> exchange.Pushed:
         if not self.options.push:
             return exchange.Pushed("ok")
-        timeout, sent = self.options.timeout, refs.sent
-        if refs.head is not None:
-            sent = upload.send_ahead(self.git, upstream, refs.head, tip, sent, self._clean, timeout)
+        timeout = self.options.timeout
+        sent = upload.send_ahead(self.git, upstream, head, tip, sent, self._clean, timeout)
         if not self._clean(target, [] if tip is None else [tip], tell=True):
             return exchange.Pushed("held")
         answer = exchange.push(self.git, upstream, target, timeout)

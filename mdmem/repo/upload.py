@@ -42,30 +42,23 @@ def send_ahead(
 
 def take_away(git: Git, upstream: Upstream, sent: str, timeout: float) -> None:
     """Take the name of what was sent ahead away, there and here. Where the remote does not answer the next sync does it."""
-    if _push(git, upstream, [f":{THERE}{sent}"], timeout) in (None, _GONE):
+    if _push(git, upstream, [f":{THERE}{sent}"], timeout):
         git.run("update-ref", "-d", sent_ref(upstream))
 
 
-_GONE = "remote ref does not exist"
-
-
 def _send(git: Git, upstream: Upstream, rev: str, before: str | None, timeout: float) -> bool:
-    new = f"{rev}:{THERE}{rev}"
-    failed = _push(git, upstream, [new] if before is None else [new, f":{THERE}{before}"], timeout)
-    if failed == _GONE:  # another remote by the same name, or somebody tidied up there
-        failed = _push(git, upstream, [new], timeout)
-    if failed is None:
-        set_refs(git, {sent_ref(upstream): rev})
-    return failed is None
+    if not _push(git, upstream, [f"{rev}:{THERE}{rev}"], timeout):
+        return False
+    set_refs(git, {sent_ref(upstream): rev})
+    if before is not None:
+        _push(git, upstream, [f":{THERE}{before}"], timeout)
+    return True
 
 
-def _push(git: Git, upstream: Upstream, specs: Sequence[str], timeout: float) -> str | None:
-    """Return why the remote did not take it, None when it did."""
+def _push(git: Git, upstream: Upstream, specs: Sequence[str], timeout: float) -> bool:
+    """Tell whether the remote took it."""
     args = ("push", "--quiet", "--no-verify", "--no-follow-tags", "--recurse-submodules=no", "--", upstream.remote)
     try:
-        done = git.run(*args, *specs, check=False, network=True, timeout=timeout)
-    except GitFailed as error:
-        return str(error)
-    if done.code == 0:
-        return None
-    return _GONE if _GONE in done.err else done.err or "no answer"
+        return git.run(*args, *specs, check=False, network=True, timeout=timeout).code == 0
+    except GitFailed:
+        return False

@@ -8,6 +8,7 @@ import pytest
 
 from mdmem.notes.redact import scan
 from mdmem.repo import upload
+from mdmem.repo.git import Git, GitFailed
 
 from .conftest import Clone, World, plain_git
 from .test_sync import meet, note
@@ -126,4 +127,38 @@ def test_a_name_that_somebody_took_away_is_given_anew(world: World, behind: tupl
     told(world)
     assert one.sync(scan=scan).waiting == 0
     assert names(world, one) == ""
+    meet(one, two)
+
+
+def test_a_name_that_cannot_be_taken_away_is_taken_away_later(world: World, behind: tuple[Clone, Clone]) -> None:
+    one, two = behind
+    hook = world.remote / "hooks" / "update"
+    hook.write_text('#!/bin/sh\ncase "$3" in *[1-9a-f]*) exit 0;; esac\nexit 1\n')
+    hook.chmod(0o755)
+    result = one.sync(scan=scan)
+    assert (result.state, result.waiting) == ("pushed", 0), result
+    assert "refs/mdmem/ahead" in names(world, one) and "refs/mdmem/sent" in names(world, one)
+    hook.unlink()
+    one.save("memories/last.md", note("mem-last"))
+    assert one.sync(scan=scan).waiting == 0
+    assert "refs/mdmem/sent" not in names(world, one)
+    meet(one, two)
+
+
+def test_a_remote_that_hangs_while_much_is_sent_stops_nothing_else(
+    world: World, behind: tuple[Clone, Clone], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time limit ends the first piece; what the branch itself meets is told as ever."""
+    one, two = behind
+    real = Git.run
+
+    def run(self: Git, *args: str, **kinds: Any) -> Any:
+        if any(upload.THERE in word for word in args):
+            raise GitFailed("git push did not end in time")
+        return real(self, *args, **kinds)
+
+    monkeypatch.setattr(Git, "run", run)
+    result = one.sync(scan=scan)
+    assert (result.state, result.waiting) == ("pushed", 0), result
+    monkeypatch.undo()
     meet(one, two)
