@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdmem.clock import stamp
 from mdmem.errors import ConflictFound, MdmemError, UsageError
-from mdmem.memory.write import commit, subject
+from mdmem.memory.write import commit, subject, sweep
 
 if TYPE_CHECKING:
     from mdmem.index.score import TextHits
@@ -104,6 +104,7 @@ def remember(store: Store, memory: Memory) -> Remembered:
     considered = None
     # One look at all files serves the id, the decision and the search below.
     looked = not local and _looked(store)
+    sweep(store, folder)
     for attempt in range(20):
         identity = names.memory_id("memory", memory.scope, memory.text, "" if attempt == 0 else str(attempt))
         existing = find_id(store, folder, identity, catalogued=looked)

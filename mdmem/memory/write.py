@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from mdmem.errors import MdmemError
 
 if TYPE_CHECKING:
+    from mdmem.notes.folder import Folder
     from mdmem.store import Store
 
 
@@ -39,6 +40,7 @@ def commit(
     from mdmem.repo.commit import commit_paths
 
     paths = list(paths)
+    sweep(store, store.folder)
     leased = warnings(store, paths)
     store.notices += leased
     notice = "; ".join(leased)
@@ -48,6 +50,18 @@ def commit(
     result = commit_paths(store.git, [store.to_git(path) for path in paths], subject, {**trailers(store), **(more or {})})
     _fold_in(store, paths)
     return Committed(result.done, result.rev, "" if result.done else result.reason, notice)
+
+
+def sweep(store: Store, folder: Folder) -> None:
+    """Remove the temporary files of killed writers that the last look at the folder saw; local notes, which no index and no
+    sync looks at, are few and looked at here."""
+    if folder is not store.folder:
+        folder.numbers()
+    if folder.last_scan.leftovers:
+        try:
+            folder.sweep()
+        except MdmemError:
+            return  # somebody else is writing: the next one removes them
 
 
 def _fold_in(store: Store, paths: Iterable[str]) -> None:

@@ -24,6 +24,7 @@ from mdmem.cli.main import run
 from mdmem.clock import FixedClock
 from mdmem.notes.note import load
 from mdmem.repo.merge import merge
+from mdmem.store import Store
 from tests.injected import count
 from tests.repo.conftest import Clone, plain_git
 from tests.repo.test_faults import wait_for_git
@@ -236,3 +237,57 @@ def test_a_note_whose_writer_died_before_the_commit_is_committed_by_the_next_com
     machine.here.sh("reset", "-q", "--mixed", "HEAD~1")
     machine.mdmem("remember", "fact", text)
     machine.repaired(True)
+
+
+LEFT = ".mdmem-0123456789abcdef.tmp"
+
+
+def left_by_a_killed_writer(machine: Machine, scene: str, text: str) -> Path:
+    """What `kill -9` leaves of a `remember`: half a file, or the whole note under its second name as well."""
+    left = machine.here.top / "memories" / LEFT
+    if scene == "half a file":
+        left.write_bytes(b"---\nid: mem-")
+        return left
+    machine.mdmem("remember", "fact", text)
+    machine.here.sh("reset", "-q", "--mixed", "HEAD~1")
+    new = next(machine.here.top / path for path, data in machine.notes().items() if text.encode() in data)
+    os.link(new, left)
+    return left
+
+
+NEXT = {
+    "the same again": ["remember", "fact", "written as it died"],
+    "another fact": ["remember", "fact", "quite another fact"],
+    "what is known": ["remember", "fact", "deploys happen on Thursdays"],
+    "set": ["set", "PATH", "importance=0.7"],
+    "forget": ["forget", "PATH"],
+    "sync": ["sync"],
+}
+
+
+@pytest.mark.parametrize("scene", ["half a file", "the note under two names"])
+@pytest.mark.parametrize("command", NEXT)
+def test_what_a_killed_writer_left_is_taken_away_by_the_next_that_writes(command: str, scene: str, tmp_path: Path) -> None:
+    machine = Machine(tmp_path, 4)
+    path = next(path for path, data in machine.notes().items() if b"Thursdays" in data)
+    left = left_by_a_killed_writer(machine, scene, "written as it died")
+    before = machine.notes()
+    machine.mdmem(*(path if word == "PATH" else word for word in NEXT[command]))
+    assert not left.exists()
+    kept = machine.notes()
+    assert {name: kept.get(name) for name in before if name != path} == {name: before[name] for name in before if name != path}
+    machine.mdmem("sync")  # it died before it could note that a commit is due
+    machine.repaired(True)
+
+
+def test_what_a_killed_writer_left_among_local_notes_is_taken_away_by_the_next(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine = Machine(tmp_path, 5)
+    local = ["remember", "fact", "only here", "--scope", "local"]
+    machine.mdmem(*local)
+    folder = Store.open(machine.here.top, need="read", cwd=machine.here.top).local_folder.root / "memories"
+    for words in (local, [*local[:2], "another one only here", *local[3:]]):
+        (folder / LEFT).write_bytes(b"half")
+        machine.mdmem(*words)
+        assert not (folder / LEFT).exists() and len(list(folder.glob("*.md"))) >= 1
