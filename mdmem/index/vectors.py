@@ -23,13 +23,16 @@ import struct
 import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mdmem.errors import MdmemError
+from mdmem.index.sieve import ROUNDING, RowFile
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from mdmem.index.sieve import Sieve
 
     Matrix = NDArray[np.float32]
     Rows = NDArray[np.int64]
@@ -38,8 +41,9 @@ FORMAT = 1
 KEY = 24  # bytes of a key record
 HASH = 16  # of these, the hash
 SAMPLE = 16  # rows whose checksum is compared on opening
-# Two float32 sums of the same products differ by less than this, whatever the order (384 terms of unit vectors).
-ROUNDING = 1e-5
+LARGE = 32 << 20  # bytes of a matrix that a process which searches again and again does not hold whole
+AGAIN = 2  # searches after which a process is taken for one of these
+EXACT = 4_096  # rows that are scored at a time in double precision
 
 
 class VectorsDamaged(MdmemError):
@@ -85,6 +89,9 @@ class Vectors:
         self._map: mmap.mmap | None = None
         # The first half of each hash in ascending order, and the rows they stand for.
         self._sorted: tuple[Rows, Rows] | None = None
+        self._searches = 0
+        self._sieve: Sieve | None = None
+        self._file: RowFile | None = None
         self.refresh()
 
     def __len__(self) -> int:
@@ -110,6 +117,7 @@ class Vectors:
                 if have < count:
                     raise VectorsDamaged("the stored vectors are cut short", why=f"{rows_path.name} has {have} of {count} rows")
                 mapped = mmap.mmap(stream.fileno(), count * 4 * self.dims, access=mmap.ACCESS_READ) if count else None
+                opened = RowFile(os.dup(stream.fileno()))
         except FileNotFoundError as error:
             # A compaction by another process removes old files after naming the new ones.
             if self._read_head() not in ("", self.generation, generation):
@@ -118,7 +126,7 @@ class Vectors:
         except OSError as error:
             why = error.strerror or str(error)
             raise VectorsDamaged("the stored vectors cannot be read", why=why, code="vectors_unreadable") from error
-        self._set(generation, keys[: count * KEY], mapped)
+        self._set(generation, keys[: count * KEY], mapped, opened)
         for row in {*range(0, count, max(1, count // SAMPLE)), *range(count)[-1:]}:
             self._check(row)
         return True
@@ -169,7 +177,23 @@ class Vectors:
 
     def get(self, rows: Rows) -> Matrix:
         """Return a copy of these rows, float32 [len(rows), dims]."""
-        return self._matrix()[rows].copy()
+        # Read, not looked at in the map, where that is not in use: each look at a row would leave the pages around it there.
+        return self._matrix()[rows] if self._sieve is None or self._file is None else self._file.read(rows, self.dims)
+
+    def _sifted(self) -> Sieve | None:
+        """Return a sieve of all rows in a process that searches a large matrix again and again, else None. It costs thirty
+        searches to make: whoever asks once does without."""
+        self._searches += 1
+        if self._searches <= AGAIN or self.count * 4 * self.dims < LARGE:
+            return None
+        from mdmem.index.sieve import Sieve
+
+        if self._sieve is None or len(self._sieve) > self.count:
+            self._sieve = Sieve(self.dims)
+        if len(self._sieve) < self.count:
+            self._sieve.extend(self._matrix())
+            self.rest()
+        return self._sieve
 
     def search(self, query: Matrix, allowed: Rows | None, limit: int) -> list[Found]:
         """Return the `limit` nearest of the `allowed` rows (None: all) by cosine, best first, equal ones by hash.
@@ -188,28 +212,37 @@ class Vectors:
         among = self.count if allowed is None else len(allowed)
         if not among or limit < 1:
             return []
-        matrix = self._matrix()
         query = np.asarray(query, np.float32).reshape(self.dims)
-        if allowed is not None and len(allowed) * 3 < self.count:
-            scores = matrix[allowed] @ query
+        sieve = self._sifted()
+        # Products, and how far each may be off.
+        off: Any = ROUNDING
+        if sieve is not None:
+            scores, off = sieve.products(query, allowed)
+        elif allowed is not None and len(allowed) * 3 < self.count:
+            scores = self._matrix()[allowed] @ query
         else:
-            scores = matrix @ query
+            scores = self._matrix() @ query
             if allowed is not None:
                 scores = scores[allowed]
         if limit < among:
-            floor = np.partition(scores, among - limit)[among - limit] - ROUNDING
-            best = np.flatnonzero(~(scores < floor))  # also keeps NaN, which the check below names
+            least = scores - off
+            floor = np.partition(least, among - limit)[among - limit]
+            best = np.flatnonzero(~(scores + off < floor))  # also keeps NaN, which the check below names
         else:
             best = np.arange(among)
         rows = best if allowed is None else allowed[best]
-        exact = (matrix[rows].astype(np.float64) * query.astype(np.float64)).sum(axis=1)
+        stored = [self.get(rows[start : start + EXACT]) for start in range(0, len(rows), EXACT)]
+        wide = query.astype(np.float64)
+        exact = np.concatenate([(part.astype(np.float64) * wide).sum(axis=1) for part in stored])
         if not (np.abs(exact) <= 1.001).all():
             raise VectorsDamaged("a stored vector is not of length 1")
-        found = [Found(self._hash(row), int(row), float(cosine)) for row, cosine in zip(rows, exact, strict=True)]
-        found = sorted(found, key=lambda hit: (-hit.cosine, hit.hash))[:limit]
-        for hit in found:
-            self._check(hit.row)
-        return found
+        found = [
+            (-cosine, self._hash(row), row, place) for place, (row, cosine) in enumerate(zip(rows.tolist(), exact.tolist()))
+        ]
+        found = sorted(found)[:limit]
+        for _, _, row, place in found:
+            self._check(row, stored[place // EXACT][place % EXACT].tobytes())
+        return [Found(digest, row, -negative) for negative, digest, row, _ in found]
 
     def verify(self) -> int:
         """Check every byte that counts; returns the number of rows. Raises VectorsDamaged naming the first bad row."""
@@ -217,11 +250,13 @@ class Vectors:
             self._check(row)
         return self.count
 
-    def _check(self, row: int) -> None:
+    def _check(self, row: int, data: bytes | None = None) -> None:
+        """Compare a row, or the `data` that was read of it, with its checksum."""
         assert self._map is not None
         width = 4 * self.dims
         record = self._keys[row * KEY : (row + 1) * KEY]
-        crc = zlib.crc32(self._map[row * width : (row + 1) * width], zlib.crc32(record[:HASH]))
+        data = self._map[row * width : (row + 1) * width] if data is None else data
+        crc = zlib.crc32(data, zlib.crc32(record[:HASH]))
         if crc.to_bytes(4, "little") + row.to_bytes(4, "little") != record[HASH:]:
             raise VectorsDamaged("the stored vectors are damaged", why=f"row {row} does not have its checksum")
 
@@ -319,7 +354,10 @@ class Vectors:
                 except OSError:
                     pass  # open elsewhere on a system that forbids it; the next start removes it
 
-    def _set(self, generation: str, keys: bytes, mapped: mmap.mmap | None) -> None:
+    def _set(self, generation: str, keys: bytes, mapped: mmap.mmap | None, opened: RowFile | None = None) -> None:
+        if generation != self.generation:
+            self._sieve = None
+        self._file = opened
         self.generation, self._keys, self._map, self._sorted = generation, keys, mapped, None
         self.count = len(keys) // KEY
 

@@ -297,3 +297,67 @@ def test_at_rest_the_matrix_takes_no_memory_and_is_found_again(tmp_path: Path) -
     store.rest()
     assert held() == 0
     assert store.search(query, None, 20) == before
+
+
+def test_a_sieve_of_bytes_gives_what_a_search_through_all_rows_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that searches a large matrix again and again holds a quarter of it; no hit and no digit may change by that."""
+    monkeypatch.setattr(module, "LARGE", 0)
+    rng = np.random.default_rng(11)
+    matrix = units(1500, seed=2)
+    matrix[300:340] = matrix[300] + rng.standard_normal((40, DIMS)).astype(np.float32) * 1e-4  # closer than bytes can tell
+    matrix[700:720] = matrix[5]  # ties
+    matrix[900] = 0
+    matrix[900, 3] = 1  # all in one number
+    matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
+    store = Vectors(tmp_path, "m", DIMS)
+    some, few = rng.choice(1500, 900, replace=False), rng.choice(1500, 60, replace=False)
+    queries = [*units(6, seed=4), matrix[300], matrix[5], matrix[900], 3 * matrix[310]]
+
+    def agree(count: int) -> None:
+        for query in queries[:-1]:
+            for allowed in (None, some, few, np.array([300, 301, 320, 330, 5])):
+                for limit in (1, 10, 200):
+                    plain = Vectors(tmp_path, "m", DIMS)
+                    assert store.search(query, allowed, limit) == plain.search(query, allowed, limit)
+                    assert plain._sieve is None
+        assert store._sieve is not None and len(store._sieve) == count
+
+    for start, end in ((0, 700), (700, 1100), (1100, 1500)):  # within a block, and over its end
+        store.add(names(end - start, start), matrix[start:end])
+        agree(end)
+    wanted = np.array([3, 1499, 512])
+    assert store.get(wanted[:0]).shape == (0, DIMS)
+    assert (store.get(wanted) == Vectors(tmp_path, "m", DIMS).get(wanted)).all()
+    # Few rows are left of the 1,500, or it would be no sieve.
+    read: list[int] = []
+    taken = store.get
+    monkeypatch.setattr(store, "get", lambda rows: read.append(len(rows)) or taken(rows))
+    store.search(queries[0], None, 10)
+    assert read[0] < 40
+    with pytest.raises(VectorsDamaged):
+        store.search(queries[-1], None, 10)  # longer than 1: no cosines
+    store.compact(names(1500)[::2])
+    agree(len(store))
+
+
+def test_damage_behind_a_sieve_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LARGE", 0)
+    store = filled(tmp_path, 600)
+    query = units(600)[77]
+    for _ in range(4):
+        assert store.search(query, None, 3)[0].row == 77
+    path = next(tmp_path.glob("rows-*"))
+    data = bytearray(path.read_bytes())
+    data[77 * 4 * DIMS + 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(VectorsDamaged):
+        store.search(query, None, 3)
+    path.write_bytes(data[: 70 * 4 * DIMS])
+    with pytest.raises(VectorsDamaged):
+        store.search(query, None, 3)
+    data[50 * 4 * DIMS : 51 * 4 * DIMS] = np.full(DIMS, np.nan, np.float32).tobytes()
+    path.write_bytes(data)
+    other = Vectors(tmp_path, "m1", DIMS)
+    for _ in range(4):
+        with pytest.raises(VectorsDamaged):
+            other.search(units(600)[3], None, 5)
