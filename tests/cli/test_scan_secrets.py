@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mdmem.store import Store
+from tests.another_user import permissions_count
 
 KEY = "AKIA" + "A1B2C3D4E5F6G7H8"
 
@@ -72,7 +73,7 @@ def test_inside_another_repository_only_our_folders_count(tmp_path: Path) -> Non
     assert run("--staged", cwd=code, code=1)[0] == "memories/m.md:1: aws-key\n"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+@permissions_count
 def test_a_note_that_cannot_be_read_fails(store: Store) -> None:
     (store.root / "a.md").write_text("x")
     (store.root / "a.md").chmod(0)

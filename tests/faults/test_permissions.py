@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.another_user import NOBODY, become_nobody, in_child, is_root
 from tests.repo.conftest import plain_git
 
 from .state_scene import MEMORY, TOLD, Machine, copied, kind_of
 from .test_state import CODES, nothing_lost
-
-NOBODY = 65534
 
 
 @pytest.fixture
@@ -25,7 +24,7 @@ def nobody(machine: Machine) -> Iterator[Machine]:
     """The machine as one of the user nobody, in a place that nobody can reach."""
     import tempfile
 
-    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+    if not is_root():
         pytest.skip("only root can run a process as another user")
     place = Path(tempfile.mkdtemp(prefix="mdmem-nobody-", dir="/tmp"))
     try:
@@ -44,31 +43,20 @@ def nobody(machine: Machine) -> Iterator[Machine]:
 
 
 def forked(machine: Machine, *args: str) -> tuple[int, str]:
-    """Run a command in a child of this process that has become nobody (which need not be able to read this Python's files:
-    what is used was loaded before); returns (exit code, stdout and stderr)."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:  # pragma: no cover - the child is not measured
+    """Run a command in a child of this process that has become nobody; returns (exit code, stdout and stderr)."""
+
+    def work() -> tuple[int, str]:
         code, told = 99, io.StringIO()
+        os.environ.update({**machine.environ(), "MDMEM_EMBEDDING_BACKEND": "off"})
         try:
-            for name, value in {**machine.environ(), "MDMEM_EMBEDDING_BACKEND": "off"}.items():
-                os.environ[name] = value
-            os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
             with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
                 code = machine.run(*args)
         except BaseException as error:
             told.write(repr(error))
-        finally:
-            with os.fdopen(writing, "w") as stream:
-                stream.write(f"{code}\n{told.getvalue()}")
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as stream:
-        first, _, rest = stream.read().partition("\n")
-    os.waitpid(child, 0)
-    return int(first), rest
+        return code, told.getvalue()
+
+    code, told = in_child(become_nobody, work)
+    return code, told
 
 
 def as_nobody(machine: Machine, *args: str, codes: tuple[int, ...] = CODES) -> str:

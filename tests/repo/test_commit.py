@@ -16,6 +16,7 @@ from mdmem.repo import stream
 from mdmem.repo.commit import Committed, commit_paths, pending, remembered, with_patience
 from mdmem.repo.git import Git
 from mdmem.repo.stream import Moved
+from tests.another_user import permissions_count
 
 from .conftest import Sh, plain_git
 from .test_state import clash
@@ -205,7 +206,7 @@ def test_g35_a_new_path_that_git_ignores_is_left_out_and_named(repo: Path, sh: S
     assert commit(repo, "build/n.md").done and sh(repo, "show", "HEAD:build/n.md") == "changed"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+@permissions_count
 def test_an_unreadable_file_does_not_hold_back_others(repo: Path, sh: Sh) -> None:
     for name in "bcd":
         (repo / f"{name}.md").write_text(name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +17,7 @@ from mdmem.repo.git import Git
 from mdmem.repo.ledger import lost_in
 from mdmem.repo.survey import survey
 from mdmem.repo.tree import Contents
+from tests.another_user import permissions_count
 
 from .conftest import Clone, World
 from .test_sync import meet, note
@@ -278,7 +278,7 @@ def test_g31_no_identity_anywhere(world: World, own_home: Path) -> None:
     meet(one, two)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+@permissions_count
 def test_a_read_only_disk_is_refused(world: World) -> None:
     one, _ = both_ahead(world)
     # Each folder: those of packs and branches are written to without their parents.
