@@ -19,6 +19,7 @@ class Trouble:
 # A connection that breaks makes git complain of what came in part: then it is the network after all.
 _BROKEN_OFF = ("early eof", "unexpected disconnect", "rpc failed", "connection reset")
 _SHOW = "git config --show-origin --get-regexp "
+_NO_RIGHT, _GET_RIGHT = "no permission to write to the git directory", "chmod -R u+w .git (or chown it), then mdmem sync"
 # The words of git (in locale C, lower case) -> the trouble. The first that fits counts.
 _SIGNS = (
     (("dubious ownership",), "the folder of the remote belongs to another user", "{safe}"),
@@ -32,6 +33,9 @@ _SIGNS = (
     (("bad/illegal format",), "git cannot make out the URL of the remote", "{url}"),
     (("no space left",), "full disk", "free space, then mdmem sync"),
     (("read-only file system",), "read-only disk", "mdmem sync, when it can be written"),
+    # With words of this side's files: a remote's `Permission denied (publickey)` is another matter.
+    (("unable to create", "permission denied"), _NO_RIGHT, _GET_RIGHT),
+    (("insufficient permission",), _NO_RIGHT, _GET_RIGHT),
     (("fsck error",), "git refuses what the remote holds", "git fsck in the remote"),
     (("repository corruption on the remote side",), "the remote is damaged", "git fsck in the remote"),
     (("unresolved deltas",), "the remote sends damaged objects", "git fsck in the remote"),

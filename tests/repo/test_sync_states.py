@@ -280,6 +280,7 @@ def test_g31_no_identity_anywhere(world: World, own_home: Path) -> None:
 
 @permissions_count
 def test_a_read_only_disk_is_refused(world: World) -> None:
+    """`Offline … mdmem sync, when the remote can be reached` was said of it: the remote had been reached."""
     one, _ = both_ahead(world)
     # Each folder: those of packs and branches are written to without their parents.
     folders = [one.top / ".git", *(path for path in (one.top / ".git").rglob("*") if path.is_dir())]
@@ -291,7 +292,7 @@ def test_a_read_only_disk_is_refused(world: World) -> None:
     finally:
         for folder in folders:
             folder.chmod(0o700)
-    assert result.state in ("refused", "offline")
+    assert result.state == "refused" and "no permission to write" in result.reason and "chmod" in result.hint, result
     assert one.sh("rev-parse", "HEAD") == before
     assert one.sync().state == "merged"
 

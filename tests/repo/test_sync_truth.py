@@ -136,6 +136,16 @@ def test_a_repository_that_the_server_does_not_know_is_no_lack_of_a_network() ->
         assert known is not None and "no such repository" in known.name and "git ls-remote origin" in known.hint
 
 
+def test_a_server_that_denies_permission_is_not_taken_for_files_of_this_side() -> None:
+    assert trouble("git@example.org: Permission denied (publickey).", "origin") is None
+    for told in (
+        "fatal: Unable to create temporary file '/x/.git/objects/pack/tmp_pack_XXXXXX': Permission denied",
+        "error: insufficient permission for adding an object to repository database .git/objects",
+    ):
+        known = trouble(told, "origin")
+        assert known is not None and "no permission to write" in known.name
+
+
 def test_a_damaged_branch_of_this_clone_is_not_laid_on_the_remote(world: World) -> None:
     """As after a loss of power: git then says that the remote did not send all objects."""
     one, _ = world.pair()
