@@ -67,6 +67,9 @@ class TextEngine(Protocol):
     def worn(self) -> bool:
         """Tell whether merging pays."""
 
+    def renew(self) -> bool:
+        """Tell whether it holds so much of notes that are gone that all notes are to be written again, and make it ready."""
+
     def optimize(self) -> bool:
         """Merge; returns False when there was nothing to do."""
 

@@ -266,6 +266,15 @@ class Parts:
 
         `thorough`: merge all segments into one. Returns whether anything was done. Raises Locked."""
         with self.mutex, index_lock(self, 10.0):
+            if self._outgrown():
+                queue_all(self.catalog)
             written = self.flush() if queued(self.catalog)[0] else 0
             merged = (thorough or self.text.worn()) and self.text.optimize()
             return bool(written or merged or self.dense.compact(self.catalog))
+
+    def _outgrown(self) -> bool:
+        """Tell whether the text index is to be written anew; a damaged one is not, the next search finds that out."""
+        try:
+            return self.text.exists() and self.text.renew()
+        except TextIndexDamaged:
+            return False

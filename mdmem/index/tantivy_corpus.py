@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import math
 from array import array
-from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 import tantivy
 
 from mdmem.index.score import Corpus, Coverage, Hit, Settings, Term, TextHits, _Part
 from mdmem.index.segment import FIELDS, MemorySegment, Postings, Row, Segment, frequencies, memory
+from mdmem.index.tantivy_rows import Place, RowFiles, hashed, score, scored, unpack
 
 MARGIN = 100  # candidates beyond the limit, or half of it: 99.6 % of the best 200 of 4,000 were among 300
 CLAUSES = 1_000  # notes that are asked for one by one; more go as a set
 FEW = 200  # notes of a filter that goes into the query; with more, each candidate is looked at
 BITS = 20  # terms told apart by one float32 score
+COUNTED = 20_000  # numbers of windows or notes with a term that are kept
 
 _Query = tantivy.Query
 _Occur = tantivy.Occur
@@ -32,11 +33,21 @@ class TantivyCorpus(Corpus):
     """The windows of tantivy without the notes in `gone`, and the windows `fresh`, as one index. Immutable."""
 
     def __init__(
-        self, searcher: Any, schema: Any, gone: Collection[int], fresh: Sequence[Row], settings: Settings | None = None
+        self,
+        searcher: Any,
+        schema: Any,
+        gone: Collection[int],
+        fresh: Sequence[Row],
+        folder: Path,
+        settings: Settings | None = None,
     ) -> None:
         self.settings = settings or Settings()
         self.searcher = searcher
         self.schema = schema
+        self.rows = RowFiles(folder).open()
+        # Where nothing that was deleted is still there, tantivy's own statistics are those of the living windows.
+        self.intact = searcher.num_docs == sum(searcher.doc_freq("first", value) for value in (0, 1))
+        self._counted: dict[tuple[str, str], int] = {}
         self.gone = frozenset(gone)
         self.fresh = [(row, frequencies(row)) for row in fresh]
         self._fresh_segment: MemorySegment | None = memory(fresh) if fresh else None
@@ -59,7 +70,7 @@ class TantivyCorpus(Corpus):
     @cached_property
     def parts(self) -> list[_Part]:  # type: ignore[override]
         """Everything as segments, read whole: for the query language and for checks."""
-        whole = TantivySegment(self.searcher, self.schema)
+        whole = TantivySegment(self.searcher, self.schema, self.rows)
         dead = frozenset(doc for doc, note in enumerate(whole.notes) if note in self.gone)
         found = [_Part(whole, dead)]
         return [*found, _Part(self._fresh_segment, frozenset())] if self._fresh_segment is not None else found
@@ -79,12 +90,23 @@ class TantivyCorpus(Corpus):
             query = _Query.boolean_query([(_Occur.Must, query), (_Occur.MustNot, self._among("note", self.gone))])
         return int(self.searcher.search(query, limit=1, count=True).count)
 
+    def _holding(self, field: str, text: str) -> int:
+        """Return how many windows (field `all`) or notes (`whole`) hold a term, hidden ones left out."""
+        found: int = self.searcher.doc_freq(field, text)
+        if not found or (self.intact and not self.gone):
+            return found
+        kept = self._counted.get((field, text))
+        if kept is None:
+            if len(self._counted) >= COUNTED:
+                self._counted.clear()
+            kept = self._counted[field, text] = self._number(self._term(field, text))
+        return kept
+
     def weigh(self, words: Iterable[tuple[str, float]]) -> list[Term]:
         """Return the query's terms with their document frequencies; see score.Corpus.weigh."""
         terms = []
         for text, weight in words:
-            df = self._number(self._term("all", text)) if self.searcher.doc_freq("all", text) else 0
-            df += sum(text in packed for _, packed in self.fresh)
+            df = self._holding("all", text) + sum(text in packed for _, packed in self.fresh)
             idf = math.log(1.0 + (self.count - df + 0.5) / (df + 0.5)) if df else 0.0
             terms.append(Term(text, weight, df, idf))
         return terms
@@ -98,25 +120,23 @@ class TantivyCorpus(Corpus):
         found: list[tuple[float, int, int, tuple[int, ...]]] = []
         wanted = limit + max(limit // 2, MARGIN)
         chosen = list(self._candidates([term for _, term in used], allowed, wanted))
-        rows = [self.searcher.doc(address).get_first("row") for address, *_ in chosen]
-        held = _held(rows, [term.text for _, term in used])
-        for (_, window, note, lengths), tfs in zip(chosen, held):
-            counted = [(used[place][0], used[place][1], numbers) for place, numbers in tfs]
-            score, matched = self._score(counted, lengths)
-            found.append((-score, window, note, matched))
+        rows, sizes = self.rows.read(place for place, *_ in chosen), [lengths for *_, lengths in chosen]
+        scores = scored(rows, sizes, used, self.averages, self.settings)
+        for (_, window, note, _), (value, matched) in zip(chosen, scores):
+            found.append((-value, window, note, matched))
         for fresh, packed in self.fresh:
             if allowed is None or fresh.note in allowed:
                 counted = [(number, term, _unpacked(packed.get(term.text, 0))) for number, term in used]
-                score, matched = self._score(counted, [len(part) for part in fresh.fields])
-                found.append((-score, fresh.window, fresh.note, matched))
+                value, matched = score(counted, [len(part) for part in fresh.fields], self.averages, self.settings)
+                found.append((-value, fresh.window, fresh.note, matched))
         found.sort()
         hits = [Hit(window, note, -negative, matched) for negative, window, note, matched in found[:limit] if negative < 0.0]
         return TextHits(hits, terms, self.count)
 
     def _candidates(
         self, terms: Sequence[Term], allowed: Collection[int] | None, wanted: int
-    ) -> Iterator[tuple[Any, int, int, list[int]]]:
-        """Yield (address, window, note, lengths) of the first `wanted` windows in tantivy's order that may be found."""
+    ) -> Iterator[tuple[Place, int, int, tuple[int, ...]]]:
+        """Yield (place of its row, window, note, lengths) of the first `wanted` windows in tantivy's order that are allowed."""
         # Weights below zero are for the exact score alone.
         query = _Query.boolean_query(
             [(_Occur.Should, _Query.boost_query(self._term("all", term.text), max(term.weight, 0.01))) for term in terms]
@@ -133,33 +153,15 @@ class TantivyCorpus(Corpus):
             if len(chosen) >= wanted or len(addresses) < asked:
                 break
             asked *= 4
-        # In the order of the store, whose blocks are unpacked one after the other.
-        places = sorted(chosen[:wanted], key=lambda place: (addresses[place].segment_ord, addresses[place].doc))
+        places = chosen[:wanted]
         kept = [addresses[place] for place in places]
-        windows = self._values("window", kept)
+        where = map(Place, *(self._values(name, kept) for name in ("file", "at", "size")))
         lengths = zip(*(self._values(f"length{number}", kept) for number in range(len(FIELDS))))
-        for place, window, sizes in zip(places, windows, lengths):
-            yield addresses[place], window, notes[place], list(sizes)
+        yield from zip(where, self._values("window", kept), [notes[place] for place in places], lengths)
 
     def _values(self, field: str, addresses: list[Any]) -> list[int]:
         found: list[int] = self.searcher.fast_field_values(field, addresses) if addresses else []
         return found
-
-    def _score(self, counted: list[tuple[int, Term, Sequence[int]]], lengths: Sequence[int]) -> tuple[float, tuple[int, ...]]:
-        """Return (score, numbers of the terms that stand in the window) by the formula of score.py."""
-        settings = self.settings
-        k1, top, b = settings.k1, settings.k1 + 1.0, settings.b
-        norms = [1.0 / ((1.0 - b) + b * length / average) for length, average in zip(lengths, self.averages)]
-        score = 0.0
-        matched = []
-        for number, term, tfs in counted:
-            if tfs:
-                x = 0.0
-                for tf, boost, norm in zip(tfs, settings.boosts, norms):
-                    x += tf * boost * norm
-                score += term.weight * term.idf * (x * top / (k1 + x))
-                matched.append(number)
-        return score, tuple(matched)
 
     def coverage(self, terms: Sequence[Term], notes: Collection[int]) -> Coverage:
         """Return which of the terms stand anywhere in each of `notes`; see score.Corpus.coverage."""
@@ -167,7 +169,7 @@ class TantivyCorpus(Corpus):
         used = [(number, term.text) for number, term in enumerate(terms) if term.df]
         counts = [0] * len(terms)
         for number, text in used:
-            counts[number] = self._number(self._term("whole", text))
+            counts[number] = self._holding("whole", text)
         asked = [note for note in notes if note not in self.gone]
         for start in range(0, len(used) if asked else 0, BITS):
             part = used[start : start + BITS]
@@ -178,8 +180,8 @@ class TantivyCorpus(Corpus):
                 for bit, (_, text) in enumerate(part)
             ]
             hits = self.searcher.search(_Query.boolean_query(clauses), limit=1 << 20, count=False).hits
-            for (score, _), note in zip(hits, self._values("note", [address for _, address in hits])):
-                bits = round(score)
+            for (marks, _), note in zip(hits, self._values("note", [address for _, address in hits])):
+                bits = round(marks)
                 held = {number for bit, (number, _) in enumerate(part) if bits >> bit & 1}
                 if held:
                     found.setdefault(note, set()).update(held)
@@ -200,17 +202,18 @@ class TantivyCorpus(Corpus):
 class TantivySegment(Segment):
     """All windows of tantivy as one segment, for what needs postings: slow on a term that stands in many windows."""
 
-    def __init__(self, searcher: Any, schema: Any) -> None:
+    def __init__(self, searcher: Any, schema: Any, rows: RowFiles) -> None:
         self.name = "tantivy"
         self.dead = frozenset()
-        self._searcher, self._schema = searcher, schema
+        self._searcher, self._schema, self._files = searcher, schema, rows
         found = searcher.search(_Query.all_query(), limit=max(1, searcher.num_docs), count=False).hits
         self._addresses = sorted((address for _, address in found), key=lambda a: (a.segment_ord, a.doc))
         self._places = {(address.segment_ord, address.doc): place for place, address in enumerate(self._addresses)}
-        columns = ["window", "note", *(f"length{number}" for number in range(len(FIELDS)))]
+        columns = ["window", "note", *(f"length{number}" for number in range(len(FIELDS))), "file", "at", "size"]
         values = [searcher.fast_field_values(name, self._addresses) if self._addresses else [] for name in columns]
         self.windows, self.notes = array("q", values[0]), array("q", values[1])
-        self.lengths = tuple(array("I", column) for column in values[2:])
+        self.lengths = tuple(array("I", column) for column in values[2:-3])
+        self._rows = list(map(Place, *values[-3:]))
         self._cache: dict[str, Postings | None] = {}
 
     def postings(self, term: str) -> Postings | None:
@@ -223,13 +226,12 @@ class TantivySegment(Segment):
         query = _Query.term_query(self._schema, "all", term, "freq")
         hits = self._searcher.search(query, limit=max(1, len(self._addresses)), count=False).hits
         docs = sorted(self._places[(address.segment_ord, address.doc)] for _, address in hits)
-        name = _name(term)
-        rows = [_stored(self._row(doc), name) for doc in docs]
+        key = hashed(term)
+        rows = []
+        for row in map(unpack, self._files.read(self._rows[doc] for doc in docs)):
+            number = row.numbers().get(key)
+            rows.append(() if number is None else row.frequencies(number))
         return _postings(docs, rows) if docs else None
-
-    def _row(self, doc: int) -> bytes:
-        data: bytes = self._searcher.doc(self._addresses[doc]).get_first("row")
-        return data
 
     def terms(self, prefix: str = "") -> Iterator[str]:
         """Yield the terms that start with `prefix`; see segment.Segment."""
@@ -237,14 +239,16 @@ class TantivySegment(Segment):
         return iter(sorted((term for term, _ in found), key=str.encode))
 
     def every(self) -> Iterator[tuple[str, Postings]]:
-        """Yield each term with its postings, read from the stored rows."""
+        """Yield each term with its postings, read from the rows."""
+        names = {hashed(term): term for term in self.terms()}
         places: dict[str, tuple[list[int], list[Sequence[int]]]] = {}
-        for doc in range(self.size):
-            for line in self._row(doc).decode().split("\n")[1:-1]:
-                term, _, numbers = line.partition("\t")
-                docs, rows = places.setdefault(term, ([], []))
+        for doc, place in enumerate(self._rows):
+            row = unpack(self._files.read([place])[0])
+            for key, number in row.numbers().items():
+                # A term that is in no list of terms is a damage, which a check sees by its absence.
+                docs, rows = places.setdefault(names.get(key, ""), ([], []))
                 docs.append(doc)
-                rows.append([int(number) for number in numbers.split(",")])
+                rows.append(row.frequencies(number))
         for term, (docs, rows) in places.items():
             yield term, _postings(docs, rows)
 
@@ -252,44 +256,6 @@ class TantivySegment(Segment):
 def _postings(docs: Sequence[int], rows: Sequence[Sequence[int]]) -> Postings:
     columns = [bytes(row[field] if field < len(row) else 0 for row in rows) for field in range(len(FIELDS))]
     return Postings(docs, tuple(column if any(column) else None for column in columns))
-
-
-def _held(rows: Sequence[bytes], terms: Sequence[str]) -> list[list[tuple[int, Sequence[int]]]]:
-    """Return for each stored row which of the terms stand in it (places in `terms`, ascending), with their frequencies.
-
-    All rows are searched as one text: in Python a search for each term in each row costs many times what finding it does."""
-    whole = b"".join(rows)
-    ends = list(accumulate(map(len, rows)))
-    found: list[list[tuple[int, Sequence[int]]]] = [[] for _ in rows]
-    find, index = whole.find, whole.index
-    read: dict[bytes, Sequence[int]] = {}
-    for place, term in enumerate(terms):
-        name = _name(term)
-        at = find(name)
-        while at >= 0:
-            start = at + len(name)
-            end = index(b"\n", start)
-            packed = whole[start:end]
-            numbers = read.get(packed)
-            if numbers is None:
-                numbers = read[packed] = [int(number) for number in packed.split(b",")]
-            found[bisect_right(ends, at)].append((place, numbers))
-            at = find(name, end)
-    return found
-
-
-def _name(term: str) -> bytes:
-    """Return what stands before the frequencies of a term in a stored row, and nowhere else."""
-    return b"\n%s\t" % term.encode("utf-8", "replace")
-
-
-def _stored(row: bytes, name: bytes) -> Sequence[int]:
-    """Return the frequencies of the term that `name` (newline, term, tab) stands for, in each field; empty: none."""
-    at = row.find(name)
-    if at < 0:
-        return ()
-    start = at + len(name)
-    return [int(number) for number in row[start : row.index(b"\n", start)].split(b",")]
 
 
 def _unpacked(packed: int) -> Sequence[int]:

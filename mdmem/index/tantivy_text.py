@@ -2,8 +2,8 @@
 
 tantivy scores BM25 per field with lengths rounded to one byte; ours is BM25F with exact lengths. So one field holds the terms
 of all fields (the title's twice, as its boost says), tantivy's order over it gives more candidates than are wanted, and the
-stored frequencies of each are scored again as in score.py. A second field holds each note's terms once, for questions about
-whole notes. Which engine is in a folder is told by its header file; the same folder serves either.
+frequencies of each (tantivy_rows.py) are scored again as in score.py. A second field holds each note's terms once, for
+questions about whole notes. Which engine is in a folder is told by its header file; the same folder serves either.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,14 +21,16 @@ from mdmem.index.engine import Health
 from mdmem.index.score import Corpus, Settings, TextHits
 from mdmem.index.segment import FIELDS, Row, frequencies
 from mdmem.index.tantivy_corpus import TantivyCorpus, TantivySegment
+from mdmem.index.tantivy_rows import Place, RowFiles, pack
 from mdmem.index.text import TextIndexDamaged
 from mdmem.index.versions import ANALYZER
 
 HEADER_FILE = "tantivy.json"
 META = "meta.json"
-HEADER = {"engine": "tantivy", "format": 1, "analyzer": ANALYZER}
+HEADER = {"engine": "tantivy", "format": 2, "analyzer": ANALYZER}
 HEAP = 64_000_000  # bytes of a writer
 MERGE_AT = 8
+SLACK = 4_000_000  # bytes of rows of notes that are gone which do not count
 _REPEATS = (1, 2, 1, 2)  # how often the terms of each field stand in the field of candidates
 _TRIES = 4
 
@@ -45,7 +47,8 @@ def schema() -> Any:
     made.add_unsigned_field("first", indexed=True)
     for number in range(len(FIELDS)):
         made.add_unsigned_field(f"length{number}", fast=True)
-    made.add_bytes_field("row", stored=True)
+    for name in Place._fields:
+        made.add_unsigned_field(name, fast=True)
     return made.build()
 
 
@@ -139,7 +142,7 @@ class TantivyText:
 
         def work() -> TantivyCorpus:
             index = self._open()
-            return TantivyCorpus(index.searcher(), index.schema, gone, rows, self.settings)
+            return TantivyCorpus(index.searcher(), index.schema, gone, rows, self.folder, self.settings)
 
         made = self._guarded(work)
         if stamp is not None:
@@ -157,28 +160,51 @@ class TantivyText:
 
         def work() -> None:
             index = self._open()
+            files = RowFiles(self.folder)
             writer = index.writer(HEAP, 1)
             try:
                 if gone:
                     # Deleting by term makes a signed number of it, which an unsigned field does not hold.
                     writer.delete_documents_by_query(tantivy.Query.term_set_query(index.schema, "note", sorted(gone)))
-                for document in _documents(found):
+                for document in _documents(found, files.append([pack(frequencies(row)) for row in found])):
                     writer.add_document(document)
                 writer.commit()
             except BaseException:
                 writer.rollback()
                 raise
             writer.wait_merging_threads()
+            if len(files.numbers()) > 1:
+                index.reload()
+                files.drop(int(self._over(index, "min", "file") or files.numbers()[-1]))
 
         self._guarded(work)
         self._stamp = None
+
+    def _over(self, index: Any, what: str, field: str) -> float | None:
+        """Return the `min` or `sum` of a field over all living windows, None when there are none."""
+        found = index.searcher().aggregate(tantivy.Query.all_query(), {"found": {what: {"field": field}}})
+        value: float | None = found["found"]["value"]
+        return value
+
+    def renew(self) -> bool:
+        """Tell whether more than half of the rows are of notes that are gone. Then all notes are to be written again: they go
+        to a new file, and the old one goes with its last note."""
+
+        def work() -> bool:
+            files = RowFiles(self.folder)
+            worn = files.size() > 2 * (self._over(self._open(), "sum", "size") or 0) + SLACK
+            if worn:
+                files.turn()
+            return worn
+
+        return self._guarded(work)
 
     def segments(self) -> list[TantivySegment]:
         """Return all that was written as one segment."""
 
         def work() -> list[TantivySegment]:
             index = self._open()
-            return [TantivySegment(index.searcher(), index.schema)]
+            return [TantivySegment(index.searcher(), index.schema, RowFiles(self.folder).open())]
 
         return self._guarded(work)
 
@@ -207,34 +233,25 @@ class TantivyText:
         return self.health().segments < before
 
 
-def _documents(rows: Iterable[Row]) -> Iterable[Any]:
+def _documents(rows: Sequence[Row], places: Sequence[Place]) -> Iterable[Any]:
     """Yield tantivy's documents; the rows of a note follow one another, and its first one also stands for the whole note."""
-    notes: dict[int, list[Row]] = {}
-    for row in rows:
-        notes.setdefault(row.note, []).append(row)
+    notes: dict[int, list[tuple[Row, Place]]] = {}
+    for row, place in zip(rows, places):
+        notes.setdefault(row.note, []).append((row, place))
     for note, parts in notes.items():
-        whole = dict.fromkeys(term for row in parts for terms in row.fields for term in terms)
-        for number, row in enumerate(parts):
+        whole = dict.fromkeys(term for row, _ in parts for terms in row.fields for term in terms)
+        for number, (row, place) in enumerate(parts):
             document = tantivy.Document()
             document.add_text(
                 "all", " ".join(" ".join(terms) for terms, times in zip(row.fields, _REPEATS) for _ in range(times))
             )
             if number == 0:
                 document.add_text("whole", " ".join(whole))
-                document.add_unsigned("first", 1)
+            document.add_unsigned("first", int(number == 0))
             document.add_unsigned("note", note)
             document.add_unsigned("window", row.window)
             for field, terms in enumerate(row.fields):
                 document.add_unsigned(f"length{field}", len(terms))
-            document.add_bytes("row", pack(row))
+            for name, value in zip(Place._fields, place):
+                document.add_unsigned(name, value)
             yield document
-
-
-def pack(row: Row) -> bytes:
-    """Return the frequencies of a window: a line for each term, its name, a tab, its frequency in each field, the last
-    fields left out where they have none."""
-    lines = ["\n"]
-    for term, packed in frequencies(row).items():
-        numbers = [str(packed >> 8 * field & 255) for field in range((packed.bit_length() + 7) // 8)]
-        lines.append(f"{term}\t{','.join(numbers)}\n")
-    return "".join(lines).encode()

@@ -229,6 +229,10 @@ class TextIndex:
         dead = sum(len(segment.dead) for segment in segments)
         return len(segments) > MERGE_AT or dead * 4 > sum(segment.size for segment in segments)
 
+    def renew(self) -> bool:
+        """Return False: merging leaves out what is gone."""
+        return False
+
     def optimize(self) -> bool:
         """Merge everything into one segment; returns False when there was nothing to do."""
         segments = self.segments()

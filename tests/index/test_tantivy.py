@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -291,3 +292,105 @@ def test_an_earlier_day_is_asked_with_tantivy_too(root: Path, monkeypatch: pytes
     whole, part = store.index.corpus(), store.index.text.corpus(hidden, [])
     assert part.count < whole.count
     assert not {hit.note for hit in part.search([("word3", 1.0)], None, 500).hits} & hidden
+
+
+# -- the rows of frequencies
+
+
+def test_rows_are_scored_alike_with_numpy_and_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    import numpy  # noqa: F401 - from here on it is taken
+
+    from mdmem.index.score import Settings, Term
+    from mdmem.index.segment import frequencies
+    from mdmem.index.tantivy_rows import hashed, pack, scored, unpack
+
+    rng = random.Random(8)
+    rows = [row(n, n, rng) for n in range(1, 200)] + [
+        Row(200, 200, ([], [], [], [])),
+        Row(201, 201, (["word1"] * 300, [], [], [])),
+    ]
+    packed = [pack(frequencies(one)) for one in rows]
+    lengths = [[len(part) for part in one.fields] for one in rows]
+    words = rng.sample(WORDS, 12)
+    terms = [(n, Term(word, weight, 5, 1.5)) for n, (word, weight) in enumerate(zip(words, (0.5, 1.0, 2.0, -1.0) * 3))]
+    terms.append((12, Term("word1", 1.0, 3, 0.7)))
+    with_numpy = scored(packed, lengths, terms, [31.0, 2.1, 1.7, 1.0], Settings())
+    monkeypatch.delitem(sys.modules, "numpy")
+    assert scored(packed, lengths, terms, [31.0, 2.1, 1.7, 1.0], Settings()) == with_numpy
+    assert with_numpy[-2] == (0.0, ()) and with_numpy[-1][1][-1] == 12 and scored([], [], terms, [1.0] * 4, Settings()) == []
+    for one, data in zip(rows, packed):
+        held = unpack(data)
+        numbers = held.numbers()
+        found = {term: held.frequencies(numbers[hashed(term)]) for term in frequencies(one)}
+        assert found == {term: tuple(v >> 8 * f & 255 for f in range(4)) for term, v in frequencies(one).items()}
+
+
+@pytest.mark.parametrize("harm", ["a byte", "the end", "all of it", "the file"])
+def test_a_damaged_row_is_found_and_all_are_built_again(root: Path, monkeypatch: pytest.MonkeyPatch, harm: str) -> None:
+    fill(root)
+    store = configured(root, monkeypatch, "tantivy")
+    assert found(store.index, "计费")
+    path = store.index.state_dir / "text" / "rows-1.bin"
+    data = bytearray(path.read_bytes())
+    if harm == "a byte":
+        at = 0
+        while at < len(data):  # a frequency in each row
+            _, terms, more = struct.unpack_from("=III", data, at)
+            data[at + 12 + 6 * terms] ^= 4
+            at += 12 + 7 * terms + 7 * more
+    path.unlink()
+    if harm != "the file":
+        path.write_bytes(data if harm == "a byte" else data[:-1] if harm == "the end" else b"")
+    store = configured(root, monkeypatch, "tantivy")
+    assert found(store.index, "计费") == ["memories/zh.md"]
+    assert any("built again" in text for text in store.index.take_notices())
+    assert store.index.verify() == []
+
+
+def test_an_index_of_the_format_before_is_built_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(root)
+    store = configured(root, monkeypatch, "tantivy")
+    assert found(store.index, "计费")
+    header = store.index.state_dir / "text" / HEADER_FILE
+    header.write_text(header.read_text().replace('"format": 2', '"format": 1'))
+    store = configured(root, monkeypatch, "tantivy")
+    assert found(store.index, "计费") == ["memories/zh.md"]
+    assert '"format": 2' in header.read_text()
+
+
+def test_rows_of_notes_that_went_do_not_pile_up(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file of rows only grows; once most of it is of notes that were rewritten, all go to a new one."""
+    monkeypatch.setattr("mdmem.index.tantivy_text.SLACK", 0)
+    fill(root)
+    store = configured(root, monkeypatch, "tantivy")
+    store.index.refresh(embed_budget_s=0.0)
+    store.index.maintain()
+    folder = store.index.state_dir / "text"
+    assert [path.name for path in folder.glob("rows-*")] == ["rows-1.bin"]
+    other = configured(root, monkeypatch, "tantivy")
+    corpus = other.index.corpus()
+    before = other.index.text.corpus().search([("word3", 1.0)], None, 50)
+    for turn in range(3):
+        rng = random.Random(turn)
+        for number in range(100):
+            write(root, f"memories/n{number}.md", " ".join(rng.choice(WORDS) for _ in range(90)), id=f"mem-{number}", title="t")
+        store.index.refresh(embed_budget_s=0.0)
+        store.index.maintain()
+    names = [path.name for path in folder.glob("rows-*")]
+    assert len(names) == 1 and names != ["rows-1.bin"]
+    assert store.index.verify() == []
+    assert corpus.search([("word3", 1.0)], None, 50) == before  # who has the old one open still reads it
+    assert found(other.index, "计费") == ["memories/zh.md"]
+
+
+def test_statistics_leave_out_what_was_deleted_and_not_yet_merged_away(tmp_path: Path) -> None:
+    index = fresh(tmp_path)
+    rng = random.Random(6)
+    rows = [row(n, n, rng) for n in range(1, 120)]
+    index.update((), rows)
+    assert index.corpus().intact
+    index.update({5, 6, 7}, ())
+    corpus = index.corpus()
+    assert not corpus.intact
+    truth = Corpus([memory([one for one in rows if one.note not in (5, 6, 7)])])
+    assert asked(corpus) == asked(truth) == asked(corpus)
