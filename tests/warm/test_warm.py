@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from mdmem.warm import address, client, memory, server, starting
+from tests.another_user import become_nobody, in_child, is_root
 from tests.hooks.host import add_note, index, make_store, payload, run_hook, wait_until
 from tests.patience import within
 
@@ -331,32 +332,29 @@ def test_agents_of_one_store_share_its_index_and_not_what_they_may_read(tmp_path
     assert len({id(held.store.index) for held in answers.held.values()}) == 2  # those that know the new settings, the others
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can ask as another user")
+@pytest.mark.skipif(not is_root(), reason="only root can ask as another user")
 def test_another_user_is_not_answered_even_where_the_socket_could_be_reached() -> None:
     assert starting.start()
     ready()
     # A file system may not keep the modes that keep others out.
     place = Path(address.socket_path())
-    line = socket.socket(socket.AF_UNIX)
-    line.settimeout(10)
-    child = os.fork()
-    if child == 0:  # pragma: no cover - the child is not measured
-        code = 9
-        try:
-            os.chdir(place.parent)
-            os.chmod(place.parent, 0o755)
-            os.chmod(place, 0o666)
-            os.setgroups([])
-            os.setgid(65534)
-            os.setuid(65534)
-            line.connect(place.name)
-            code = 1 if line.recv(100) else 0
-        except ConnectionError:
-            code = 0
-        finally:
-            os._exit(code)
-    line.close()
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    place.parent.chmod(0o755)
+    place.chmod(0o666)
+
+    def become() -> None:
+        os.chdir(place.parent)  # nobody cannot walk there
+        become_nobody()
+
+    def answer() -> bytes:
+        with socket.socket(socket.AF_UNIX) as line:
+            line.settimeout(10)
+            try:
+                line.connect(place.name)
+                return line.recv(100)
+            except ConnectionError:
+                return b""
+
+    assert in_child(become, answer) == b""
     assert client.ask({"op": "status"}) is not None
 
 
