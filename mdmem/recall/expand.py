@@ -7,6 +7,7 @@ the list that ships lies beside it (synonyms.json, written by tools/build_model_
 from __future__ import annotations
 
 import json
+import math
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -38,6 +39,15 @@ class Member(NamedTuple):
 Group = tuple[Member, ...]
 
 
+class Concept(NamedTuple):
+    """The other words for a thing that a question names, the words that it names it by, and how much each of the others counts
+    as a word, 0…1, in their order (empty: all count 1)."""
+
+    others: Group
+    asked: Group
+    shares: tuple[float, ...] = ()
+
+
 @dataclass(frozen=True)
 class _List:
     """A file of groups, not yet taken apart: {beginning of a member: (number of its line, a tab, the member) in lines}, and for
@@ -50,7 +60,7 @@ class _List:
     size: int = 0  # how many vectors there are
 
 
-def alike(text: str) -> list[Group]:
+def alike(text: str) -> list[Concept]:
     """Return for each thing that `text` names the other words for it, none of which stands in the text; what is named by more
     words first, since it is meant more surely. Who names a kind finds what is of it; who names one of the kind finds the words
     for the kind, not what else is of it. What only adds to the words of the text (`log storage` to `log`) is no other word."""
@@ -65,32 +75,49 @@ def alike(text: str) -> list[Group]:
             if not (one and member.below) and not any(_stands(asked.terms, member.terms) for asked in named)
         )
         if named and others:
-            found.append((max(len(member.terms) for member in named), others))
-    return [others for _, others in sorted(found, key=lambda pair: -pair[0])]
+            found.append((max(len(member.terms) for member in named), Concept(others, tuple(named))))
+    return [concept for _, concept in sorted(found, key=lambda pair: -pair[0])]
 
 
-def held(concepts: Sequence[Group], there: Callable[[Sequence[str]], set[str]]) -> list[Group]:
-    """Return the concepts with those members only that a store may hold. `there`: which of some terms stand anywhere in it."""
-    terms = list(dict.fromkeys(term for group in concepts for member in group for term in member.terms))
-    known = there(terms) if terms else set()
-    kept = [tuple(member for member in group if known.issuperset(member.terms)) for group in concepts]
-    return [group for group in kept if group]
+def held(concepts: Sequence[Concept], rarity: Callable[[Sequence[str]], dict[str, float]]) -> list[Concept]:
+    """Return the concepts with those members only that a store may hold. `rarity`: {term: idf} of those terms that stand in it.
+
+    A synonym says no more than the word that it stands for: where that is common in the store (`like` among chats), the rarer
+    synonym (`prefer`) would outweigh it by its idf alone, and counts less by as much."""
+    terms = list(dict.fromkeys(term for one in concepts for member in (*one.others, *one.asked) for term in member.terms))
+    known = rarity(terms) if terms else {}
+    out = []
+    for one in concepts:
+        others = tuple(member for member in one.others if known.keys() >= set(member.terms))
+        if not others:
+            continue
+        # What does not stand in the store itself is as rare as can be.
+        asked = min((_rarest(member, known) for member in one.asked if known.keys() >= set(member.terms)), default=math.inf)
+        shares = tuple(min(1.0, asked / max(_rarest(member, known), 1e-9)) for member in others)
+        out.append(Concept(others, one.asked, shares))
+    return out
 
 
-def expanded(concepts: Sequence[Group], terms: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
+def _rarest(member: Member, known: dict[str, float]) -> float:
+    """Return the idf of a member's rarest term: all of them together are at least as rare."""
+    return max(known[term] for term in member.terms)
+
+
+def expanded(concepts: Sequence[Concept], terms: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
     """Return (term, weight) of the members of `concepts`, none of them among `terms`; at most MOST members."""
     known = {term for term, _ in terms}
     out: dict[str, float] = {}
     added = 0
-    for member in (member for group in concepts for member in group):
-        # Single characters are parts of the pairs beside them.
-        fresh = [term for term in member.terms if term not in known and (len(term) > 1 or len(member.terms) == 1)]
-        if not fresh or added == MOST:
-            continue
-        added += 1
-        for term in fresh:
-            # Of a synonym of several words each counts less, so that together they weigh as one.
-            out[term] = max(out.get(term, 0.0), WEIGHT / len(fresh))
+    for one in concepts:
+        for member, share in zip(one.others, one.shares or [1.0] * len(one.others), strict=True):
+            # Single characters are parts of the pairs beside them.
+            fresh = [term for term in member.terms if term not in known and (len(term) > 1 or len(member.terms) == 1)]
+            if not fresh or added == MOST:
+                continue
+            added += 1
+            for term in fresh:
+                # Of a synonym of several words each counts less, so that together they weigh as one.
+                out[term] = max(out.get(term, 0.0), share * WEIGHT / len(fresh))
     return list(out.items())
 
 

@@ -4,6 +4,7 @@ is down."""
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -41,7 +42,7 @@ from mdmem.recall.when import Period, periods
 from mdmem.recall.words import terms_of
 
 if TYPE_CHECKING:
-    from mdmem.recall.expand import Group
+    from mdmem.recall.expand import Concept
     from mdmem.store import Store
 
 _FIELDS = {"kinds": "kind", "types": "type", "categories": "category", "agents": "agent", "scopes": "scope"}
@@ -161,20 +162,31 @@ def connected(store: Store, target: Target) -> Iterator[Engine]:
         _open[target] = engine
 
 
-def _words(store: Store, query: Query, view: SharedView) -> tuple[list[tuple[str, float]], list[Group]]:
+def _words(store: Store, query: Query, view: SharedView) -> tuple[list[tuple[str, float]], list[Concept]]:
     """Return the (term, weight) pairs to ask for, the question's and those of synonyms that stand there, and of these the
     concepts; see streams.by_words."""
     words = terms_of(query.text)
-    concepts = []
+    concepts: list[Concept] = []
     if not query.plain and store.config.get("recall.synonyms"):
         from mdmem.recall.expand import alike, expanded, held
 
         concepts = alike(query.text)
-    view.learn([*(term for term, _ in words), *(term for group in concepts for member in group for term in member.terms)])
+    view.learn(
+        [
+            *(term for term, _ in words),
+            *(term for one in concepts for member in (*one.others, *one.asked) for term in member.terms),
+        ]
+    )
     if not concepts:
         return words, []
-    concepts = held(concepts, lambda terms: {term for term in terms if view.known[term][0]})
+    concepts = held(concepts, lambda terms: _rarity(view, terms))
     return [*words, *expanded(concepts, words)], concepts
+
+
+def _rarity(view: SharedView, terms: Sequence[str]) -> dict[str, float]:
+    """Return {term: idf} of those terms that stand there; the view has learned of them."""
+    counts = {term: min(view.count, view.known[term][0]) for term in terms}
+    return {term: math.log(1.0 + (view.count - df + 0.5) / (df + 0.5)) for term, df in counts.items() if df}
 
 
 def _days(store: Store, query: Query) -> list[str]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mdmem.index.catalog import Catalog
     from mdmem.index.language import Level, Shift
     from mdmem.index.score import Corpus, Term, TextHits
-    from mdmem.recall.expand import Group
+    from mdmem.recall.expand import Concept
     from mdmem.store import Store
 
 POOL = 200  # windows that each stream hands on
@@ -106,7 +106,7 @@ class Streams:
     meaning: bool = False  # whether vectors were searched
     windows: int = 0
     synonyms: frozenset[str] = frozenset()  # terms that stand for words of the question
-    concepts: list[Group] = field(default_factory=list)  # other words, that stand in the store, for what the question names
+    concepts: list[Concept] = field(default_factory=list)  # other words, that stand in the store, for what the question names
     asked: Any = None  # the question's vector, and what is searched: less what all questions have in common
     turned: Any = None
     level: Level | Shift | None = None  # what makes products with windows of two languages comparable
@@ -272,12 +272,13 @@ def by_words(found: Streams, query: Query, wanted: Collection[int] | None, by_no
             candidate.bm25, candidate.word_window = hit.score, hit.window
 
 
-def _standing(found: Streams, terms: Sequence[str]) -> set[str]:
-    """Return which of the terms stand in the store; none when the text index is damaged, which the search itself will tell."""
+def _standing(found: Streams, terms: Sequence[str]) -> dict[str, float]:
+    """Return {term: idf} of those that stand in the store; {} with a damaged text index, which the search itself will tell."""
     try:
-        return {term.text for term in found.index.corpus(found.hidden).weigh((term, 1.0) for term in terms) if term.df}
+        weighed = found.index.corpus(found.hidden).weigh((term, 1.0) for term in terms)
+        return {term.text: term.idf for term in weighed if term.df}
     except MdmemError:
-        return set()
+        return {}
 
 
 def _by_date(found: Streams, wanted: Collection[int] | None, by_note: dict[int, Candidate]) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mdmem.recall import expand
 
 if TYPE_CHECKING:
-    from mdmem.recall.expand import Group
+    from mdmem.recall.expand import Concept
     from mdmem.store import Store
 
 UNIT = 400.0  # of the stored numbers
@@ -38,7 +38,7 @@ def file_name(data: bytes) -> str:
     return f"synonyms-{zlib.crc32(data):08x}.npy"
 
 
-def direction(store: Store, concepts: Sequence[Group]) -> Any:
+def direction(store: Store, concepts: Sequence[Concept]) -> Any:
     """Return the vector to add to a question, float64 [dims], the mean over its concepts; None without any vector."""
     embedder = store.index.dense.embedder()
     folder = getattr(getattr(embedder, "model", None), "folder", None)
@@ -50,8 +50,8 @@ def direction(store: Store, concepts: Sequence[Group]) -> Any:
     import numpy as np
 
     means = []
-    for group in concepts:
-        known = [member.row for member in group if member.row >= 0]
+    for one in concepts:
+        known = [member.row for member in one.others if member.row >= 0]
         if known:
             means.append(rows[known].astype(np.float64).mean(0))
     return ADDED / UNIT * np.mean(means, axis=0) if means else None

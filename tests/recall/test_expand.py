@@ -10,7 +10,7 @@ import pytest
 
 from mdmem.index.analyzer import tokens
 from mdmem.recall import expand
-from mdmem.recall.expand import MOST, alike, expanded, groups, held
+from mdmem.recall.expand import MOST, WEIGHT, Concept, alike, expanded, groups, held
 from mdmem.recall.words import terms_of
 from mdmem.recall.wordvectors import members, shipped_list
 
@@ -23,7 +23,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def added(text: str) -> set[str]:
-    return {term for group in alike(text) for member in group for term in member.terms}
+    return {term for one in alike(text) for member in one.others for term in member.terms}
 
 
 def test_the_shipped_list_knows_both_languages() -> None:
@@ -36,21 +36,32 @@ def test_the_shipped_list_knows_both_languages() -> None:
 def test_what_is_asked_already_is_not_added_and_the_number_is_bounded() -> None:
     assert "bug" not in added("bug and defect")
     concepts = alike("bug auth config deploy release cache log")
-    assert sum(len(group) for group in concepts) > MOST
-    many = [(expand.Member(f"word{number}", (f"word{number}",)),) for number in range(3 * MOST)]
+    assert sum(len(one.others) for one in concepts) > MOST
+    many = [Concept((expand.Member(f"word{number}", (f"word{number}",)),), ()) for number in range(3 * MOST)]
     assert len(expanded(many, [])) == MOST
     assert "defect" not in {term for term, _ in expanded(concepts, terms_of("defect"))}
 
 
 def test_what_is_named_by_more_words_comes_first() -> None:
     first = alike("the main branch of a queue")[0]
-    assert "trunk" in {member.text for member in first}
+    assert "trunk" in {member.text for member in first.others}
 
 
 def test_members_that_the_store_does_not_hold_are_left_out() -> None:
-    concepts = held(alike("auth cache"), lambda terms: {"缓", "缓存", "存", "sign"} & set(terms))
-    assert concepts and {member.text for group in concepts for member in group} == {"缓存"}
+    concepts = held(alike("auth cache"), lambda terms: dict.fromkeys({"缓", "缓存", "存", "sign"} & set(terms), 1.0))
+    assert concepts and {member.text for one in concepts for member in one.others} == {"缓存"}
     assert held([], lambda terms: pytest.fail("nothing to look up")) == []  # type: ignore[func-returns-value]
+
+
+def test_a_synonym_weighs_no_more_than_the_everyday_word_it_stands_for(home: Path) -> None:
+    """`like` stands in every other chat, `prefer` in few: by its idf alone the synonym outweighed what was asked."""
+    (home / "synonyms.txt").write_text("!only\nlikes, prefer\n", "utf-8")
+    for like, weight in ((0.5, WEIGHT / 4), (2.0, WEIGHT), (3.0, WEIGHT)):
+        concepts = held(alike("which bands do I like"), lambda terms, like=like: {"like": like, "prefer": 2.0})  # type: ignore[misc]
+        assert expanded(concepts, terms_of("which bands do I like")) == [("prefer", pytest.approx(weight))]
+    # A word that the store does not hold is found by its synonym at full weight.
+    concepts = held(alike("which bands do I like"), lambda terms: {"prefer": 2.0})
+    assert expanded(concepts, []) == [("prefer", pytest.approx(WEIGHT))]
 
 
 def test_single_characters_of_a_pair_are_not_searched_by_themselves(home: Path) -> None:
@@ -105,8 +116,8 @@ def test_a_kind_finds_what_is_of_it_and_this_the_kind_but_not_each_other(home: P
 
 def test_a_longer_form_of_what_is_asked_is_no_other_word(home: Path) -> None:
     (home / "synonyms.txt").write_text("!only\nlog, log storage, journal, 日志, 日志平台\n", "utf-8")
-    assert {member.text for group in alike("the log") for member in group} == {"journal", "日志", "日志平台"}
-    assert {member.text for group in alike("日志") for member in group} == {"log", "log storage", "journal"}
+    assert {member.text for one in alike("the log") for member in one.others} == {"journal", "日志", "日志平台"}
+    assert {member.text for one in alike("日志") for member in one.others} == {"log", "log storage", "journal"}
 
 
 def test_the_table_of_the_shipped_list_is_of_this_list_and_does_without(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,14 +125,14 @@ def test_the_table_of_the_shipped_list_is_of_this_list_and_does_without(monkeypa
     table = Path(expand.__file__).with_name(expand.TABLE)
     assert json.loads(table.read_bytes()) == expand.table_of(shipped_list(), members(shipped_list()))
     question = "which linter runs before a 回滚"
-    texts = [[member.text for member in group] for group in alike(question)]
+    texts = [[member.text for member in one.others] for one in alike(question)]
     assert {"ruff", "rollback"} <= {text for group in texts for text in group}
     for name in ("missing.json", expand.NAME):
         expand._shipped.cache_clear()
         monkeypatch.setattr(expand, "TABLE", name)
         without = alike(question)
-        assert [[member.text for member in group] for group in without] == texts
-        assert {member.row for group in without for member in group} == {-1}
+        assert [[member.text for member in one.others] for one in without] == texts
+        assert {member.row for one in without for member in one.others} == {-1}
     expand._shipped.cache_clear()
 
 

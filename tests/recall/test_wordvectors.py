@@ -13,7 +13,7 @@ import pytest
 from mdmem.index.embed import BUNDLED
 from mdmem.index.embed_onnx import OnnxEmbedder
 from mdmem.recall import wordvectors
-from mdmem.recall.expand import Member, alike
+from mdmem.recall.expand import Concept, Member, alike
 
 TOOL = Path(__file__).parents[2] / "tools" / "build_model_common.py"
 
@@ -49,7 +49,7 @@ def test_the_other_words_point_to_a_passage_that_says_them(model: OnnxEmbedder) 
 
 
 def test_words_without_a_vector_and_models_without_vectors_add_nothing(model: OnnxEmbedder, tmp_path: Path) -> None:
-    own = [(Member("soldering paste", ("solder", "past")),)]
+    own = [Concept((Member("soldering paste", ("solder", "past")),), ())]
     assert wordvectors.direction(store_of(model), own) is None
     assert wordvectors.direction(store_of(None), alike("rollback")) is None
     assert wordvectors.direction(store_of(SimpleNamespace(dims=384)), alike("rollback")) is None
