@@ -232,3 +232,11 @@ def test_what_the_page_promises(shell: Shell, claim: str) -> None:
 def test_the_recorded_session_is_what_the_program_prints() -> None:
     done = subprocess.run([sys.executable, str(ROOT / "tools/make_demo.py"), "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_continuous_integration_runs_each_file_of_outside_programs() -> None:
+    """What a mere `pytest` leaves out is started by .ci/run: a new file that nobody names there would never run."""
+    named = re.findall(r"tests/[\w/*]+\.py", (ROOT / ".ci" / "run").read_text("utf-8"))
+    run = {path for pattern in named for path in ROOT.glob(pattern)}
+    marked = {path for path in (ROOT / "tests").rglob("test_*.py") if "pytest.mark.e2e" in path.read_text("utf-8")}
+    assert len(marked) > 10 and marked <= run, sorted(str(path.relative_to(ROOT)) for path in marked - run)
