@@ -31,6 +31,8 @@ ORDER = sys.byteorder
 _HEAD = struct.Struct("=III")  # checksum, terms, exceptions
 _NAME = re.compile(r"rows-(\d+)\.bin")
 _OTHERS = len(FIELDS) - 1
+OFTEN = 8  # searches after which a process will search again, so that numpy pays
+_done = {"searches": 0}
 
 
 class Place(NamedTuple):
@@ -188,19 +190,52 @@ def scored(
 ) -> list[tuple[float, tuple[int, ...]]]:
     """Return for each row (score, numbers of the terms that stand in it); `terms` have numbers. Raises ValueError as sizes."""
     numpy = sys.modules.get("numpy")
+    if numpy is None:
+        _done["searches"] += 1
+        if _done["searches"] > OFTEN:
+            import numpy
     if numpy is not None and rows:
         return _with_numpy(numpy, rows, lengths, terms, averages, settings)
+    keys = [(number, term, hashed(term.text).to_bytes(6, "little")) for number, term in terms]
+    halves = [(number, term, _native(key[:4]), _native(key[4:])) for number, term, key in keys]
     found = []
-    for row, sizes_of in zip(rows, lengths):
-        window = unpack(row)
-        numbers = window.numbers()
-        counted = []
-        for place, term in terms:
-            number = numbers.get(hashed(term.text))
-            if number is not None:
-                counted.append((place, term, window.frequencies(number)))
-        found.append(score(counted, sizes_of, averages, settings))
+    for row, sides in zip(rows, lengths):
+        held, more = sizes(row)
+        counted = [(number, term, _stored(row, held, more, low, high)) for number, term, low, high in halves]
+        found.append(score(counted, sides, averages, settings))
     return found
+
+
+def _native(number: bytes) -> bytes:
+    return number if ORDER == "little" else number[::-1]
+
+
+def _at(row: bytes, number: bytes, start: int, end: int) -> int:
+    """Return the place of four bytes among the numbers that stand from `start` to `end`, -1 where they are not."""
+    at = row.find(number, start, end)
+    while at >= 0 and (at - start) % 4:  # half of one number and half of the next
+        at = row.find(number, at + 1, end)
+    return -1 if at < 0 else (at - start) // 4
+
+
+def _stored(row: bytes, terms: int, more: int, low: bytes, high: bytes) -> Sequence[int]:
+    """Return the frequencies of a term in each field, without taking the row apart; empty: it does not stand there."""
+    start = _HEAD.size
+    end = start + 4 * terms
+    place = _at(row, low, start, end)
+    if place < 0:
+        return ()
+    if row[end + 2 * place : end + 2 * place + 2] != high:
+        # Another term with the same low half; the one that is asked for may stand behind it.
+        number = unpack(row).numbers().get(int.from_bytes(low, ORDER) | int.from_bytes(high, ORDER) << 32)
+        return () if number is None else unpack(row).frequencies(number)
+    body = row[end + 2 * terms + place]
+    if not more:
+        return (body,)
+    start = end + 3 * terms
+    other = _at(row, place.to_bytes(4, ORDER), start, start + 4 * more)
+    start += 4 * more
+    return (body,) if other < 0 else (body, *(row[start + field * more + other] for field in range(_OTHERS)))
 
 
 def score(

@@ -294,37 +294,6 @@ def test_an_earlier_day_is_asked_with_tantivy_too(root: Path, monkeypatch: pytes
     assert not {hit.note for hit in part.search([("word3", 1.0)], None, 500).hits} & hidden
 
 
-# -- the rows of frequencies
-
-
-def test_rows_are_scored_alike_with_numpy_and_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    import numpy  # noqa: F401 - from here on it is taken
-
-    from mdmem.index.score import Settings, Term
-    from mdmem.index.segment import frequencies
-    from mdmem.index.tantivy_rows import hashed, pack, scored, unpack
-
-    rng = random.Random(8)
-    rows = [row(n, n, rng) for n in range(1, 200)] + [
-        Row(200, 200, ([], [], [], [])),
-        Row(201, 201, (["word1"] * 300, [], [], [])),
-    ]
-    packed = [pack(frequencies(one)) for one in rows]
-    lengths = [[len(part) for part in one.fields] for one in rows]
-    words = rng.sample(WORDS, 12)
-    terms = [(n, Term(word, weight, 5, 1.5)) for n, (word, weight) in enumerate(zip(words, (0.5, 1.0, 2.0, -1.0) * 3))]
-    terms.append((12, Term("word1", 1.0, 3, 0.7)))
-    with_numpy = scored(packed, lengths, terms, [31.0, 2.1, 1.7, 1.0], Settings())
-    monkeypatch.delitem(sys.modules, "numpy")
-    assert scored(packed, lengths, terms, [31.0, 2.1, 1.7, 1.0], Settings()) == with_numpy
-    assert with_numpy[-2] == (0.0, ()) and with_numpy[-1][1][-1] == 12 and scored([], [], terms, [1.0] * 4, Settings()) == []
-    for one, data in zip(rows, packed):
-        held = unpack(data)
-        numbers = held.numbers()
-        found = {term: held.frequencies(numbers[hashed(term)]) for term in frequencies(one)}
-        assert found == {term: tuple(v >> 8 * f & 255 for f in range(4)) for term, v in frequencies(one).items()}
-
-
 @pytest.mark.parametrize("harm", ["a byte", "the end", "all of it", "the file"])
 def test_a_damaged_row_is_found_and_all_are_built_again(root: Path, monkeypatch: pytest.MonkeyPatch, harm: str) -> None:
     fill(root)
