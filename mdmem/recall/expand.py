@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from mdmem.config import config_home
 from mdmem.index.analyzer import fold, grams, tokens
+from mdmem.recall.words import idle
 
 NAME = "synonyms.txt"
 TABLE = "synonyms.json"
@@ -110,8 +111,8 @@ def expanded(concepts: Sequence[Concept], terms: Sequence[tuple[str, float]]) ->
     added = 0
     for one in concepts:
         for member, share in zip(one.others, one.shares or [1.0] * len(one.others), strict=True):
-            # Single characters are parts of the pairs beside them.
-            fresh = [term for term in member.terms if term not in known and (len(term) > 1 or len(member.terms) == 1)]
+            # Single characters are parts of the pairs beside them, and `not` of `not allowed` says nothing alone.
+            fresh = [t for t in member.terms if t not in known and (len(member.terms) == 1 or (len(t) > 1 and not idle(t)))]
             if not fresh or added == MOST:
                 continue
             added += 1

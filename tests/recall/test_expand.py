@@ -69,6 +69,29 @@ def test_single_characters_of_a_pair_are_not_searched_by_themselves(home: Path) 
     assert {term for term, _ in expanded(alike("cache"), [])} == {"缓存"}
 
 
+def test_function_words_of_a_phrase_are_not_searched_by_themselves(home: Path) -> None:
+    (home / "synonyms.txt").write_text("!only\nforbidden, not allowed\n", "utf-8")
+    assert {term for term, _ in expanded(alike("forbidden"), [])} == {"allow"}
+
+
+@pytest.mark.parametrize(
+    ("question", "others"),
+    [
+        ("where does Anna live in Berlin", {"production", "prod", "kept in", "put in"}),
+        ("which book did I book a table with", {"appointment", "reservation"}),
+        ("who did I share it with", {"common", "percent"}),
+        ("what was the content of the film", {"cms", "content management"}),
+        ("the novel that I read in the library", {"package"}),
+        ("is there an issue with the concert ticket", {"ticket", "issue"}),
+        ("what was the weather like", {"prefer", "favorite"}),
+        ("the local restaurant and the green dress", {"laptop", "pass"}),
+        ("emotional support for who hangs out", {"styling", "customer service", "freeze"}),
+    ],
+)
+def test_everyday_words_do_not_find_what_only_the_trade_means(question: str, others: set[str]) -> None:
+    assert others & {member.text for one in alike(question) for member in one.others} == set()
+
+
 def test_a_word_inside_another_one_is_no_match() -> None:
     assert added("authors of a buggy") == set()
 
