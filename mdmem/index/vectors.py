@@ -181,7 +181,7 @@ class Vectors:
         return self._matrix()[rows] if self._sieve is None or self._file is None else self._file.read(rows, self.dims)
 
     def _sifted(self) -> Sieve | None:
-        """Return a sieve of all rows in a process that searches a large matrix again and again, else None. It costs thirty
+        """Return a sieve of all rows in a process that searches a large matrix again and again, else None. It costs seven
         searches to make: whoever asks once does without."""
         self._searches += 1
         if self._searches <= AGAIN or self.count * 4 * self.dims < LARGE:
