@@ -7,9 +7,8 @@ the list that ships lies beside it (synonyms.json, written by tools/build_model_
 from __future__ import annotations
 
 import json
-import math
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +22,7 @@ NAME = "synonyms.txt"
 TABLE = "synonyms.json"
 WEIGHT = 0.3  # of a synonym beside the word that was asked for
 MOST = 8  # synonyms of one question
+OFTEN = 3  # a word that stands more times as often as any other for its thing is the store's own, or means another one there
 _BYTES = 1 << 18
 _KEY = 3  # letters of a word, two characters of a CJK run, that it is looked up by: stems begin as their words do
 
@@ -41,12 +41,12 @@ Group = tuple[Member, ...]
 
 
 class Concept(NamedTuple):
-    """The other words for a thing that a question names, the words that it names it by, and how much each of the others counts
-    as a word, 0…1, in their order (empty: all count 1)."""
+    """The other words for a thing that a question names, and the words that it names it by. `own`: of the user's list, and the
+    user knows what is meant."""
 
     others: Group
     asked: Group
-    shares: tuple[float, ...] = ()
+    own: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def alike(text: str) -> list[Concept]:
     for the kind, not what else is of it. What only adds to the words of the text (`log storage` to `log`) is no other word."""
     line = tokens(text)
     found = []
-    for group in groups(text):
+    for group, own in groups(text):
         named = [member for member in group if _stands(member.terms, line)]
         one = all(member.below for member in named)
         others = tuple(
@@ -76,32 +76,29 @@ def alike(text: str) -> list[Concept]:
             if not (one and member.below) and not any(_stands(asked.terms, member.terms) for asked in named)
         )
         if named and others:
-            found.append((max(len(member.terms) for member in named), Concept(others, tuple(named))))
+            found.append((max(len(member.terms) for member in named), Concept(others, tuple(named), own)))
     return [concept for _, concept in sorted(found, key=lambda pair: -pair[0])]
 
 
-def held(concepts: Sequence[Concept], rarity: Callable[[Sequence[str]], dict[str, float]]) -> list[Concept]:
-    """Return the concepts with those members only that a store may hold. `rarity`: {term: idf} of those terms that stand in it.
+def held(concepts: Sequence[Concept], standing: Callable[[Sequence[str]], Mapping[str, int]]) -> list[Concept]:
+    """Return the concepts with those members only that a store may hold. `standing`: {term: windows of the store that it stands
+    in} of those terms that stand anywhere.
 
-    A synonym says no more than the word that it stands for: where that is common in the store (`like` among chats), the rarer
-    synonym (`prefer`) would outweigh it by its idf alone, and counts less by as much."""
+    A synonym is for the store that says a thing in the other word. Where the word of the question stands there much more often
+    than any other (`like` beside `prefer` in chats, a table that is booked), that is the store's own word for the thing, or it
+    means something else than the shipped list does: the concept is left out."""
     terms = list(dict.fromkeys(term for one in concepts for member in (*one.others, *one.asked) for term in member.terms))
-    known = rarity(terms) if terms else {}
+    counts = standing(terms) if terms else {}
+
+    def windows(member: Member) -> int:
+        return min(counts.get(term, 0) for term in member.terms)  # of several words: in no more than these
+
     out = []
     for one in concepts:
-        others = tuple(member for member in one.others if known.keys() >= set(member.terms))
-        if not others:
-            continue
-        # What does not stand in the store itself is as rare as can be.
-        asked = min((_rarest(member, known) for member in one.asked if known.keys() >= set(member.terms)), default=math.inf)
-        shares = tuple(min(1.0, asked / max(_rarest(member, known), 1e-9)) for member in others)
-        out.append(Concept(others, one.asked, shares))
+        others = tuple(member for member in one.others if windows(member))
+        if others and (one.own or max(map(windows, one.asked)) <= OFTEN * max(map(windows, others))):
+            out.append(one._replace(others=others))
     return out
-
-
-def _rarest(member: Member, known: dict[str, float]) -> float:
-    """Return the idf of a member's rarest term: all of them together are at least as rare."""
-    return max(known[term] for term in member.terms)
 
 
 def expanded(concepts: Sequence[Concept], terms: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
@@ -110,7 +107,7 @@ def expanded(concepts: Sequence[Concept], terms: Sequence[tuple[str, float]]) ->
     out: dict[str, float] = {}
     added = 0
     for one in concepts:
-        for member, share in zip(one.others, one.shares or [1.0] * len(one.others), strict=True):
+        for member in one.others:
             # Single characters are parts of the pairs beside them, and `not` of `not allowed` says nothing alone.
             fresh = [t for t in member.terms if t not in known and (len(member.terms) == 1 or (len(t) > 1 and not idle(t)))]
             if not fresh or added == MOST:
@@ -118,7 +115,7 @@ def expanded(concepts: Sequence[Concept], terms: Sequence[tuple[str, float]]) ->
             added += 1
             for term in fresh:
                 # Of a synonym of several words each counts less, so that together they weigh as one.
-                out[term] = max(out.get(term, 0.0), share * WEIGHT / len(fresh))
+                out[term] = max(out.get(term, 0.0), WEIGHT / len(fresh))
     return list(out.items())
 
 
@@ -128,9 +125,9 @@ def _stands(member: tuple[str, ...], line: Sequence[str]) -> bool:
     return member[0] in line and any(tuple(line[at : at + size]) == member for at in range(len(line) - size + 1))
 
 
-def groups(text: str) -> tuple[Group, ...]:
-    """Return the groups in force of which `text` has a member: the user's own first, then those that ship with mdmem unless the
-    user drops them."""
+def groups(text: str) -> list[tuple[Group, bool]]:
+    """Return the groups in force of which `text` has a member, and of each whether it is the user's own; these come first, then
+    those that ship with mdmem unless the user drops them."""
     path = config_home() / NAME
     try:
         found = path.stat()
@@ -144,8 +141,8 @@ def groups(text: str) -> tuple[Group, ...]:
     for held in lists:
         near = [one.split("\t") for key in keys for one in held.begins.get(key, "").split("\n") if one]
         named = {int(number) for number, member in near if (terms := _terms(member)) and _stands(terms, words)}
-        found_groups += [_group(held.lines[n], held.rows[n] if held.rows else "") for n in sorted(named)]
-    return tuple(group for group in found_groups if group)
+        found_groups += [(_group(held.lines[n], held.rows[n] if held.rows else ""), held is own) for n in sorted(named)]
+    return [(group, mine) for group, mine in found_groups if group]
 
 
 def _keys(text: str, terms: Sequence[str]) -> set[str]:

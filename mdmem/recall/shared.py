@@ -4,7 +4,6 @@ is down."""
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -179,14 +178,8 @@ def _words(store: Store, query: Query, view: SharedView) -> tuple[list[tuple[str
     )
     if not concepts:
         return words, []
-    concepts = held(concepts, lambda terms: _rarity(view, terms))
+    concepts = held(concepts, lambda terms: {term: df for term in terms if (df := view.known[term][0])})
     return [*words, *expanded(concepts, words)], concepts
-
-
-def _rarity(view: SharedView, terms: Sequence[str]) -> dict[str, float]:
-    """Return {term: idf} of those terms that stand there; the view has learned of them."""
-    counts = {term: min(view.count, view.known[term][0]) for term in terms}
-    return {term: math.log(1.0 + (view.count - df + 0.5) / (df + 0.5)) for term, df in counts.items() if df}
 
 
 def _days(store: Store, query: Query) -> list[str]:

@@ -272,11 +272,11 @@ def by_words(found: Streams, query: Query, wanted: Collection[int] | None, by_no
             candidate.bm25, candidate.word_window = hit.score, hit.window
 
 
-def _standing(found: Streams, terms: Sequence[str]) -> dict[str, float]:
-    """Return {term: idf} of those that stand in the store; {} with a damaged text index, which the search itself will tell."""
+def _standing(found: Streams, terms: Sequence[str]) -> dict[str, int]:
+    """Return {term: windows it is in} of those that stand there; {} with a damaged text index: the search will tell."""
     try:
         weighed = found.index.corpus(found.hidden).weigh((term, 1.0) for term in terms)
-        return {term.text: term.idf for term in weighed if term.df}
+        return {term.text: term.df for term in weighed if term.df}
     except MdmemError:
         return {}
 

@@ -10,7 +10,7 @@ import pytest
 
 from mdmem.index.analyzer import tokens
 from mdmem.recall import expand
-from mdmem.recall.expand import MOST, WEIGHT, Concept, alike, expanded, groups, held
+from mdmem.recall.expand import MOST, OFTEN, Concept, alike, expanded, groups, held
 from mdmem.recall.words import terms_of
 from mdmem.recall.wordvectors import members, shipped_list
 
@@ -48,20 +48,25 @@ def test_what_is_named_by_more_words_comes_first() -> None:
 
 
 def test_members_that_the_store_does_not_hold_are_left_out() -> None:
-    concepts = held(alike("auth cache"), lambda terms: dict.fromkeys({"缓", "缓存", "存", "sign"} & set(terms), 1.0))
+    concepts = held(alike("auth cache"), lambda terms: dict.fromkeys({"缓", "缓存", "存", "sign"} & set(terms), 1))
     assert concepts and {member.text for one in concepts for member in one.others} == {"缓存"}
     assert held([], lambda terms: pytest.fail("nothing to look up")) == []  # type: ignore[func-returns-value]
 
 
-def test_a_synonym_weighs_no_more_than_the_everyday_word_it_stands_for(home: Path) -> None:
-    """`like` stands in every other chat, `prefer` in few: by its idf alone the synonym outweighed what was asked."""
-    (home / "synonyms.txt").write_text("!only\nlikes, prefer\n", "utf-8")
-    for like, weight in ((0.5, WEIGHT / 4), (2.0, WEIGHT), (3.0, WEIGHT)):
-        concepts = held(alike("which bands do I like"), lambda terms, like=like: {"like": like, "prefer": 2.0})  # type: ignore[misc]
-        assert expanded(concepts, terms_of("which bands do I like")) == [("prefer", pytest.approx(weight))]
-    # A word that the store does not hold is found by its synonym at full weight.
-    concepts = held(alike("which bands do I like"), lambda terms: {"prefer": 2.0})
-    assert expanded(concepts, []) == [("prefer", pytest.approx(WEIGHT))]
+def test_a_store_that_has_the_word_of_the_question_much_more_often_is_asked_in_that_word(home: Path) -> None:
+    """`like` stands in every other chat, `prefer` in few: the synonym outweighed what was asked."""
+
+    def kept(text: str, **counts: int) -> set[str]:
+        return {member.text for one in held(alike(text), lambda terms: counts) for member in one.others}
+
+    assert kept("which bug", bug=OFTEN + 1, defect=1) == set()
+    assert kept("which bug", bug=OFTEN, defect=1) == {"defect"}
+    chinese = {"缺": 2, "陷": 2, "缺陷": 2}
+    assert kept("which bug", bug=2 * OFTEN, defect=1, **chinese) == {"defect", "缺陷"}  # one that stands so often will do
+    assert kept("which bug", defect=1) == {"defect"}  # a word that the store does not hold is found by its synonym
+    # Who wrote a group knows what is meant by it.
+    (home / "synonyms.txt").write_text("!only\nbug, defect\n", "utf-8")
+    assert kept("which bug", bug=OFTEN * 2, defect=1) == {"defect"}
 
 
 def test_single_characters_of_a_pair_are_not_searched_by_themselves(home: Path) -> None:
@@ -169,5 +174,5 @@ def test_a_broken_file_adds_nothing(home: Path) -> None:
 
 def test_a_member_without_any_word_is_left_out(home: Path) -> None:
     (home / "synonyms.txt").write_text("rollout, !!, , shipment\n", "utf-8")
-    group = next(group for group in groups("the rollout") if "shipment" in {member.text for member in group})
+    group = next(group for group, _ in groups("the rollout") if "shipment" in {member.text for member in group})
     assert [member.text for member in group] == ["rollout", "shipment"]
