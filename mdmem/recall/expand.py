@@ -75,7 +75,7 @@ def alike(text: str) -> list[Concept]:
             for member in group
             if not (one and member.below) and not any(_stands(asked.terms, member.terms) for asked in named)
         )
-        if named and others:
+        if others:
             found.append((max(len(member.terms) for member in named), Concept(others, tuple(named), own)))
     return [concept for _, concept in sorted(found, key=lambda pair: -pair[0])]
 

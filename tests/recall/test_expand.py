@@ -137,6 +137,7 @@ def test_a_kind_finds_what_is_of_it_and_this_the_kind_but_not_each_other(home: P
     assert added("卡车") == {"vehicl", "车辆", "车", "辆"}
     assert added("a tram") & {"lorri", "卡车"} == set()
     assert added("vehicle and tram") >= {"车辆", "lorri"}
+    assert alike("vehicle 车辆 lorry 卡车 tram") == []
     (home / "synonyms.txt").unlink()
     assert "neovim" in added("which editor")
     assert "emac" not in added("neovim")
@@ -155,9 +156,12 @@ def test_the_table_of_the_shipped_list_is_of_this_list_and_does_without(monkeypa
     question = "which linter runs before a 回滚"
     texts = [[member.text for member in one.others] for one in alike(question)]
     assert {"ruff", "rollback"} <= {text for group in texts for text in group}
-    for name in ("missing.json", expand.NAME):
+    of_another = expand.table_of(b"one, two\n", ["one", "two"])
+    for name, told in (("missing.json", None), (expand.NAME, None), (expand.TABLE, of_another)):
         expand._shipped.cache_clear()
         monkeypatch.setattr(expand, "TABLE", name)
+        if told is not None:
+            monkeypatch.setattr(expand.json, "loads", lambda data, told=told: told)
         without = alike(question)
         assert [[member.text for member in one.others] for one in without] == texts
         assert {member.row for one in without for member in one.others} == {-1}
