@@ -20,6 +20,8 @@ class Trouble:
 _BROKEN_OFF = ("early eof", "unexpected disconnect", "rpc failed", "connection reset")
 _SHOW = "git config --show-origin --get-regexp "
 _NO_RIGHT, _GET_RIGHT = "no permission to write to the git directory", "chmod -R u+w .git (or chown it), then mdmem sync"
+# What is wrong with this side's files; a remote says the like of its own, in lines that begin with `remote:`.
+_OURS = ("full disk", "read-only disk", _NO_RIGHT)
 # The words of git (in locale C, lower case) -> the trouble. The first that fits counts.
 _SIGNS = (
     (("dubious ownership",), "the folder of the remote belongs to another user", "{safe}"),
@@ -33,7 +35,7 @@ _SIGNS = (
     (("bad/illegal format",), "git cannot make out the URL of the remote", "{url}"),
     (("no space left",), "full disk", "free space, then mdmem sync"),
     (("read-only file system",), "read-only disk", "mdmem sync, when it can be written"),
-    # With words of this side's files: a remote's `Permission denied (publickey)` is another matter.
+    # With words of files: a remote's `Permission denied (publickey)` is another matter.
     (("unable to create", "permission denied"), _NO_RIGHT, _GET_RIGHT),
     (("insufficient permission",), _NO_RIGHT, _GET_RIGHT),
     (("fsck error",), "git refuses what the remote holds", "git fsck in the remote"),
@@ -49,10 +51,11 @@ _SIGNS = (
 def trouble(err: str, remote: str) -> Trouble | None:
     """Return what is in the way by git's messages `err`, None where it may be the network."""
     text = err.lower()
+    ours = "\n".join(line for line in text.splitlines() if not line.startswith("remote:"))
     if any(sign in text for sign in _BROKEN_OFF):
         return None
     for signs, name, hint in _SIGNS:
-        if all(sign in text for sign in signs):
+        if all(sign in (ours if name in _OURS else text) for sign in signs):
             return Trouble(name, hint.format(remote=remote, safe=_safe(err), url=f"mdmem remote set {remote} URL"))
     return None
 

@@ -146,6 +146,15 @@ def test_a_server_that_denies_permission_is_not_taken_for_files_of_this_side() -
         assert known is not None and "no permission to write" in known.name
 
 
+def test_what_a_remote_says_of_its_own_disk_is_not_said_of_this_side() -> None:
+    for told in (
+        "remote: error: insufficient permission for adding an object to repository database ./objects",
+        "remote: fatal: write error: No space left on device",
+        "remote: error: unable to create temporary file: Read-only file system",
+    ):
+        assert trouble(told, "origin") is None
+
+
 def test_a_damaged_branch_of_this_clone_is_not_laid_on_the_remote(world: World) -> None:
     """As after a loss of power: git then says that the remote did not send all objects."""
     one, _ = world.pair()
