@@ -217,6 +217,7 @@ BREAKS = (
     Break("no scopes in the shared index", 8, "mdmem/recall/shared.py", "    if patterns is not None:\n        scopes", "    if False:\n        scopes", "tests/recall/test_shared.py"),
     # --- an archive with its own .git, and another git at the same index
     Break("a commit does not look again", 1, "mdmem/repo/commit.py", "        left = self._lost([path for path in paths if path not in out])\n", "        left: dict[str, bool] = {}\n", "tests/repo/test_commit.py"),
+    Break("what a killed writer left stays", 1, "mdmem/memory/write.py", "    if folder.last_scan.leftovers:\n", "    if False:\n", "tests/faults/test_kill.py"),
     Break("a commit gives up on the index unsaid", 1, "mdmem/repo/commit.py", "        return replace(result, reason=reason, failed=(*result.failed, *left))\n", "        return result\n", "tests/repo/test_commit.py"),
     Break("a stranger's own filter runs", 7, "mdmem/repo/filters.py", "    return frozenset(elsewhere | own if foreign else elsewhere - own)\n", "    return frozenset(elsewhere - own)\n", "tests/faults/test_outsider.py"),
     Break("a filter with an equals sign runs", 7, "mdmem/repo/filters.py", "    return frozenset(elsewhere | own if foreign else elsewhere - own)\n",
