@@ -60,8 +60,8 @@ def sweep(store: Store, folder: Folder) -> None:
     if folder.last_scan.leftovers:
         try:
             folder.sweep()
-        except MdmemError:
-            return  # somebody else is writing: the next one removes them
+        except (MdmemError, OSError):
+            return  # somebody else is writing, or the disk is read-only: the next one removes them
 
 
 def _fold_in(store: Store, paths: Iterable[str]) -> None:
