@@ -25,8 +25,7 @@ NEIGHBOUR, RELATED, MOST = 1.0, 0.3, 0.9
 # A name in a script without borders between words: of how many characters at least, and how much of a question is looked at.
 SHORTEST, LOOKED = 2, 2000
 
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
-_BORDER = re.compile(rf"(?<={_CJK.pattern})(?=[^\W_])(?!{_CJK.pattern})|(?<=[^\W_])(?<!{_CJK.pattern})(?={_CJK.pattern})")
+_CJK = (("\u3040", "\u30ff"), ("\u3400", "\u4dbf"), ("\u4e00", "\u9fff"), ("\uf900", "\ufaff"), ("\U00020000", "\U000323af"))
 _WORD = re.compile(r"[^\s?!,;:()\"“”„«»。，？！、；：]+")
 
 
@@ -39,7 +38,7 @@ def named(catalog: Catalog, text: str, wanted: Collection[int] | None) -> list[i
     for name, places in inside.items():
         for at in places:
             folded = folded[:at] + " " * len(name) + folded[at + len(name) :]
-    words = [word.strip(".'’") for word in _WORD.findall(_BORDER.sub(" ", folded))]
+    words = [word.strip(".'’") for word in _WORD.findall(_parted(folded))]
     words = [re.sub(r"['’]s$", "", word) for word in words if word]
     spans = [(size, at) for size in range(min(WORDS, len(words)), 0, -1) for at in range(len(words) - size + 1)]
     keys = {" ".join(words[at : at + size]): size for size, at in spans}
@@ -55,16 +54,35 @@ def named(catalog: Catalog, text: str, wanted: Collection[int] | None) -> list[i
     return list(notes)[:NAMED]
 
 
+def _is_cjk(char: str) -> bool:
+    return any(first <= char <= last for first, last in _CJK)
+
+
+def _any_cjk(text: str) -> bool:
+    return not text.isascii() and any(map(_is_cjk, text))
+
+
+def _parted(text: str) -> str:
+    """Return text with a space between a CJK character and a letter or digit of another script. Not by a pattern: compiling one
+    takes longer than the look at a question."""
+    if not _any_cjk(text):
+        return text
+    cjk = [_is_cjk(char) for char in text]
+    plain = [char.isalnum() and not there for char, there in zip(text, cjk)]
+    borders = [(cjk[at - 1] and plain[at]) or (plain[at - 1] and cjk[at]) for at in range(1, len(text))]
+    return text[0] + "".join(f" {char}" if border else char for char, border in zip(text[1:], borders))
+
+
 def _inside(catalog: Catalog, text: str, wanted: Collection[int] | None) -> dict[str, list[int]]:
     """Return {name: where it begins} of the entity names with a CJK character in a folded text, none inside another one."""
-    if not _CJK.search(text):
+    if not _any_cjk(text):
         return {}
     rows = catalog.rows(
         "SELECT names.key AS key, n.rowid AS note FROM notes n JOIN names ON names.note = n.rowid "
         "WHERE n.kind = 'entity' AND length(names.key) >= ? AND instr(?, names.key)",
         (SHORTEST, text),
     )
-    known = {row["key"] for row in rows if _CJK.search(row["key"]) and (wanted is None or row["note"] in wanted)}
+    known = {row["key"] for row in rows if _any_cjk(row["key"]) and (wanted is None or row["note"] in wanted)}
     taken: set[int] = set()
     out: dict[str, list[int]] = {}
     for name in sorted(known, key=lambda name: (-len(name), name)):
@@ -80,7 +98,7 @@ def _whole(text: str, at: int, end: int) -> bool:
     """Return whether a stretch cuts no word of letters and digits in two."""
 
     def plain(place: int) -> bool:
-        return 0 <= place < len(text) and text[place].isalnum() and not _CJK.match(text[place])
+        return 0 <= place < len(text) and text[place].isalnum() and not _is_cjk(text[place])
 
     return not (plain(at - 1) and plain(at)) and not (plain(end - 1) and plain(end))
 

@@ -193,9 +193,9 @@ _RELATIVE: tuple[tuple[str, _Maker], ...] = (
     (rf"\b(\d{{1,4}}|{_WORDS})(?: of)? (day|week|month|year)s? ago\b", lambda m, now: _ago(now, m[1], m[2])),
     (rf"(\d{{1,4}}|[{_HAN}])(天|日|周|星期|个月|年)(?:之?前)", lambda m, now: _ago(now, m[1], m[2])),
 )
-# Without a digit, an English question names a day by one of these only.
+# Without a digit, a question names a day by one of these only.
 _SIGNS = (*(name[:3] for name in _NAMES.split()), "ago", "yesterday", "today", "last ", "this ", "past ")
-_SIGNS += tuple(name for name in _SEASON if name.isascii())
+_SIGNS += (*(name for name in _SEASON if name.isascii()), *"天日晚年周星月")
 
 
 @lru_cache(maxsize=1)
@@ -206,7 +206,7 @@ def _readers() -> list[tuple[re.Pattern[str], _Maker]]:
 
 def _names_none(text: str) -> bool:
     low = text.lower()
-    return text.isascii() and not any(map(str.isdigit, text)) and not any(sign in low for sign in _SIGNS)
+    return not any(map(str.isdigit, text)) and not any(sign in low for sign in _SIGNS)
 
 
 def periods(text: str, now: datetime) -> list[Period]:

@@ -91,3 +91,11 @@ def test_no_way_leads_over_a_hidden_scope(make_store: Callable[..., Store]) -> N
     file.write_text(file.read_text().replace("title: Orders DB", "title: Orders DB\nscope: agent:other"))
     store.config.user["agents"] = {"tester": {"scopes": ["shared"]}}
     assert titles(store, "which database has the lander") and "Orders DB" not in titles(store, "which database has the lander")
+
+
+def test_a_question_is_parted_where_scripts_meet() -> None:
+    from mdmem.recall.graph_stream import _parted
+
+    assert _parted("谁管理api网关") == "谁管理 api 网关"
+    assert _parted("テスト・a_b 1月") == "テスト・ a_b 1 月"
+    assert _parted("who owns it") == "who owns it" and _parted("") == ""

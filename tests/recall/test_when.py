@@ -136,3 +136,11 @@ def test_months_named_backwards_are_no_span() -> None:
 @pytest.mark.parametrize("text", ["from 8 to 3 May 2023", "2023年5月8日到3日"])
 def test_days_of_one_month_named_backwards_are_no_year(text: str) -> None:
     assert [(p.first, p.last) for p in periods(text, NOW)] == [(date(2023, 5, 3), date(2023, 5, 8))]
+
+
+def test_a_question_that_can_name_no_day_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mdmem.recall import when
+
+    monkeypatch.setattr(when, "_readers", lambda: pytest.fail("not needed"))
+    for text in ("部署用什么工具", "who owns the gateway", "le café préféré"):
+        assert when.periods(text, datetime(2026, 5, 1)) == []
